@@ -1,0 +1,3 @@
+"""The version of the kit; it stands in every signature and card."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Shortcuts and surface cues: what a scorer may be exploiting."""

@@ -1,0 +1,1 @@
+"""The command line: the only floor that parses arguments, opens files named by the user, and prints."""

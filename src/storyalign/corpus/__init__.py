@@ -1,0 +1,1 @@
+"""Reading stories and judged sets; the embedded sample."""

@@ -1,0 +1,1 @@
+"""From rewards to numbers people can trust: reports, intervals, comparisons."""

@@ -1,0 +1,110 @@
+"""Reading rows with their line, and writing so that nothing is ever half-written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from storyalign.errors import DataError, RowError
+
+
+class Line(NamedTuple):
+    """One JSON object of a JSONL file and where it stands."""
+
+    path: Path
+    number: int
+    """Line number, counted from 1."""
+    row: dict[str, Any]
+
+    def error(self, problem: str) -> RowError:
+        """Make the error that names this line and the row's id."""
+        row_id = self.row.get("id")
+        return RowError(self.path, self.number, problem, None if row_id is None else str(row_id))
+
+
+def read_jsonl(path: str | Path) -> Iterator[Line]:
+    """Read a JSONL file lazily; blank lines are passed over, a byte-order mark is ignored.
+
+    Raises:
+        DataError: the file is missing or cannot be read.
+        RowError: a line is no UTF-8, no JSON or no object.
+    """
+    path = Path(path)
+    try:
+        handle = path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    with handle:
+        for number, data in enumerate(handle, start=1):
+            data = data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data
+            if not data.strip():
+                continue
+            try:
+                row = orjson.loads(data)
+            except orjson.JSONDecodeError as error:
+                raise RowError(path, number, f"not valid JSON in UTF-8 ({error})") from error
+            if not isinstance(row, dict):
+                raise RowError(path, number, f"expected a JSON object, found {type(row).__name__}")
+            yield Line(path, number, row)
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside ``path``; it takes the place of ``path`` only if the block ends without an error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 file in one step."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write an indented JSON file in one step; NaN and infinity become null, as JSON has neither."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def write_jsonl(path: str | Path, rows: Iterable[dict[str, Any]]) -> int:
+    """Write rows to a JSONL file in one step and return their number."""
+    count = 0
+    with atomic_path(path) as temporary, temporary.open("wb") as handle:
+        for row in rows:
+            handle.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            count += 1
+    return count
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Give a temporary folder beside ``path``; it takes the place of ``path`` only if the block ends without an error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    temporary.chmod(0o755)
+    try:
+        yield temporary
+        if path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+            path.replace(old / path.name)
+            temporary.replace(path)
+            shutil.rmtree(old)
+        else:
+            temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""What scoring and training share: loading, chat rendering, packed forward, batch planning."""

@@ -1,0 +1,1 @@
+"""From stories to rewards: reward models, judges, the reward store."""

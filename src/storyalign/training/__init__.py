@@ -1,0 +1,1 @@
+"""Training a reward model: data policy, packing, loss, trainer."""
