@@ -92,7 +92,10 @@ def write_jsonl(path: str | Path, rows: Iterable[dict[str, Any]]) -> int:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Give a temporary folder beside ``path``; it takes the place of ``path`` only if the block ends without an error."""
+    """Give a temporary folder beside ``path``; it takes the place of ``path`` only if the block ends without an error.
+
+    An older folder there stays whole until then.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -102,8 +105,13 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
             path.replace(old / path.name)
-            temporary.replace(path)
-            shutil.rmtree(old)
+            try:
+                temporary.replace(path)
+            except OSError:
+                (old / path.name).replace(path)
+                raise
+            finally:
+                shutil.rmtree(old)
         else:
             temporary.replace(path)
     finally:

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from storyalign.text import content_id
+import orjson
+
+from storyalign.text import content_id, digest
 
 DIMENSIONS = ("coherence", "creativity", "characterization", "fluency", "relevance")
 """The five dimensions, in the order of the paper's Table 1."""
@@ -65,16 +67,19 @@ class Instance:
     def from_row(cls, row: Mapping[str, Any]) -> Instance:
         """Check one row and make an instance of it.
 
-        Names of dimension and source are trimmed and lower-cased; an id is derived from the content where there is none.
+        Names of dimension and source are trimmed and lower-cased; without an id one is derived from the content.
 
         Raises:
-            BadRow: a text is missing, empty or no string; there is no rejected story; a name or a number is unknown.
+            BadRow: a text is missing, empty or no string; there is no rejected story, or the chosen one is among them;
+                a name or a number is unknown.
         """
         prompt, chosen = _text(row, "prompt"), _text(row, "chosen")
         rejected = _texts(row, "rejected")
         if not rejected:
             raise BadRow("expected at least 1 rejected story, found 0")
-        writers = tuple(str(w) for w in row.get("rejected_writers") or ())
+        if chosen in rejected:
+            raise BadRow(f"rejected[{rejected.index(chosen)}] is the chosen story")
+        writers = _texts(row, "rejected_writers") if row.get("rejected_writers") else ()
         if writers and len(writers) != len(rejected):
             raise BadRow(f"{len(writers)} rejected_writers for {len(rejected)} rejected stories")
         tau = _number(row, "tau_avg")
@@ -232,6 +237,15 @@ class Reward:
     def to_row(self) -> dict[str, Any]:
         """Turn the reward into a JSON-ready row."""
         return asdict(self)
+
+
+def row_digest(row: Mapping[str, Any]) -> str:
+    """Hash a JSON-ready row: every column and every value counts, the order of the columns does not.
+
+    >>> row_digest({"id": "a", "n": 1}) == row_digest({"n": 1, "id": "a"})
+    True
+    """
+    return digest(orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode())
 
 
 def _text(row: Mapping[str, Any], field: str) -> str:

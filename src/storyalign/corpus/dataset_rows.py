@@ -1,0 +1,78 @@
+"""Rows of a dataset folder or a Hub dataset, with the names of their class labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from storyalign.errors import DataError, HubError
+
+
+class DatasetRow(NamedTuple):
+    """One row and where it stands."""
+
+    dataset: str
+    number: int
+    """Its place in the split, counted from 1."""
+    row: dict[str, Any]
+
+    def error(self, problem: str) -> DataError:
+        """Make the error that names this row."""
+        return DataError(f"{self.dataset}, row {self.number} (id {self.row.get('id')}): {problem}")
+
+
+class DatasetRows(NamedTuple):
+    """One split of a dataset."""
+
+    name: str
+    """What people call it: ``storyrmb``, ``storyrmb (human_llm)``, ``someone/pairs@v1 [validation]``."""
+    rows: Iterator[DatasetRow]
+
+
+def open_dataset(
+    data: str | Path, config: str | None = None, split: str | None = None, revision: str | None = None
+) -> DatasetRows:
+    """Open one split of a folder or of a Hub dataset.
+
+    A folder is streamed: nothing of it enters the cache of ``datasets``, so no older copy can answer for it.
+
+    Args:
+        data: a folder that ``load_dataset`` understands, or a Hub id.
+        config: the configuration; the default one if None.
+        split: the split; if None the only one there is, else ``test``.
+        revision: a revision of the Hub dataset.
+
+    Raises:
+        DataError: the folder is no dataset, or has no such configuration or split.
+        HubError: the Hub dataset cannot be loaded.
+    """
+    import datasets
+
+    is_folder = Path(data).is_dir()
+    try:
+        options: dict[str, Any] = {"streaming": True} if is_folder else {"revision": revision}
+        splits = datasets.load_dataset(str(data), config, **options)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        reason = " ".join(str(error).split())
+        if is_folder:
+            raise DataError(f"{data}: cannot be loaded as a dataset ({reason})") from error
+        raise HubError(f"{data}: no file or folder of that name, and not loadable from the Hub ({reason})") from error
+    chosen = split or (next(iter(splits)) if len(splits) == 1 else "test")
+    if chosen not in splits:
+        raise DataError(f"{data}: no split {chosen!r}; name one with --split: {', '.join(map(str, splits))}")
+    name = Path(data).resolve().name if is_folder else str(data)
+    name += f"@{revision}" if revision else ""
+    name += f" ({config})" if config and config != "default" else ""
+    name += f" [{chosen}]" if chosen != "test" else ""
+    return DatasetRows(name, _rows(splits[chosen], name))
+
+
+def _rows(split: Any, name: str) -> Iterator[DatasetRow]:
+    features: Mapping[str, Any] = split.features or {}
+    label_names = {column: feature.names for column, feature in features.items() if hasattr(feature, "int2str")}
+    for number, row in enumerate(split, start=1):
+        for column, names in label_names.items():
+            label = row.get(column)
+            row[column] = None if label is None or label < 0 else names[label]  # datasets writes -1 for no label
+        yield DatasetRow(name, number, row)
