@@ -109,9 +109,9 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
                 temporary.replace(path)
             except OSError:
                 (old / path.name).replace(path)
+                old.rmdir()
                 raise
-            finally:
-                shutil.rmtree(old)
+            shutil.rmtree(old)
         else:
             temporary.replace(path)
     finally:
