@@ -1,0 +1,204 @@
+"""The forward pass without padding: several conversations lie one after another in a single row of tokens.
+
+Each segment attends to itself alone, its positions start at zero, and its reward is read at its last token, which is
+found by length and never by looking for a padding token. Rewards therefore depend on nothing but the segment.
+
+``enable`` puts this on a sequence-classification model *instance*: called with ``segment_lengths`` the model's own
+``forward`` runs packed, so that whatever wraps the model (DDP, FSDP, DeepSpeed) sees the call; called without, it runs
+as always. Models whose layers cannot be told apart by segments (sliding windows, recurrent layers, soft caps, heads of
+their own) are found by trying, not by name, and go through ``one_by_one``, which is exact for every architecture.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+from transformers.modeling_outputs import SequenceClassifierOutputWithPast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from transformers import PreTrainedModel
+
+ATTENTION = "storyalign_packed"
+"""The name under which the segment-wise attention is known to transformers."""
+
+_SHAPES_ATTENTION = ("sliding_window", "softcap", "s_aux", "position_bias")
+
+
+class CannotPackError(Exception):
+    """A layer asked for something that segment-wise attention does not do."""
+
+
+def packed_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    segment_lengths: Sequence[int] | None = None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    """Causal attention within each segment; without segments, transformers' own SDPA attention.
+
+    Args:
+        module: the attention layer.
+        query: (1, heads, tokens, head size).
+        key: (1, key-value heads, tokens, head size).
+        value: like ``key``.
+        attention_mask: ignored where segments are given.
+        dropout: probability of dropping an attention weight.
+        scaling: factor on the scores.
+        segment_lengths: tokens of each segment; they sum to ``tokens``.
+        **kwargs: whatever else the layer passes on.
+
+    Returns:
+        (1, tokens, heads, head size), and no weights.
+
+    Raises:
+        CannotPackError: the layer wants a window, soft cap, sink or bias, or is not causal.
+    """
+    if segment_lengths is None:
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
+        )
+    unknown = [name for name in _SHAPES_ATTENTION if kwargs.get(name) is not None]
+    if unknown or not kwargs.get("is_causal", getattr(module, "is_causal", True)):
+        raise CannotPackError(f"{type(module).__name__} uses {', '.join(unknown) or 'two-sided attention'}")
+    grouped = query.shape[1] != key.shape[1]
+    parts = [
+        scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True, scale=scaling, enable_gqa=grouped)
+        for q, k, v in zip(
+            query.split(list(segment_lengths), 2),
+            key.split(list(segment_lengths), 2),
+            value.split(list(segment_lengths), 2),
+            strict=True,
+        )
+    ]
+    joined = parts[0].transpose(1, 2) if len(parts) == 1 else torch.cat([p.transpose(1, 2) for p in parts], 1)
+    return joined.contiguous(), None
+
+
+AttentionInterface.register(ATTENTION, packed_attention)
+AttentionMaskInterface.register(ATTENTION, sdpa_mask)
+
+
+def enable(model: PreTrainedModel) -> bool:
+    """Give this model instance the packed forward, if a trial shows that it computes the same; say whether.
+
+    A model that cannot is left as it was. Call it before the model is wrapped; calling twice changes nothing.
+    """
+    if can_pack(model):
+        return True
+    head = getattr(model, "score", None)
+    body = getattr(model, model.base_model_prefix, None) if model.base_model_prefix else None
+    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or ["full_attention"])
+    if not isinstance(head, torch.nn.Linear) or body is None or kinds != {"full_attention"}:
+        return False
+    before = model.config._attn_implementation
+    try:
+        model.set_attn_implementation(ATTENTION)
+        model.forward = types.MethodType(_forward, model)  # type: ignore[method-assign]
+        if _trial_agrees(model, head):
+            return True
+    except (CannotPackError, TypeError, ValueError, KeyError):
+        pass  # the layers do not take what packing needs: the exact path it is
+    vars(model).pop("forward", None)
+    model.set_attn_implementation(before)
+    return False
+
+
+def can_pack(model: torch.nn.Module) -> bool:
+    """Tell whether ``enable`` has put the packed forward on this model."""
+    return "forward" in vars(model) and model.config._attn_implementation == ATTENTION  # type: ignore[union-attr]
+
+
+def packed_rewards(model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Score conversations in one packed forward; gradients flow.
+
+    Args:
+        model: a model that ``enable`` accepted, wrapped or not.
+        segments: token ids, each a 1-D LongTensor on any device.
+
+    Returns:
+        (segments,) float32 rewards.
+    """
+    device = next(model.parameters()).device
+    ids = torch.cat([s.reshape(-1) for s in segments]).unsqueeze(0).to(device)
+    output = model(input_ids=ids, segment_lengths=[s.numel() for s in segments], use_cache=False)
+    rewards: torch.Tensor = output.logits.squeeze(-1).float()
+    return rewards
+
+
+def one_by_one(model: PreTrainedModel, segments: Sequence[torch.Tensor]) -> list[Any]:
+    """Run the model's own forward on one conversation at a time, without padding, and give its outputs.
+
+    The padding id is taken out of the configuration meanwhile: heads then read the last token, whatever it is.
+    """
+    device = next(model.parameters()).device
+    with _no_padding_id(model):
+        return [model(input_ids=s.reshape(1, -1).to(device), use_cache=False) for s in segments]
+
+
+def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any = None, **kwargs: Any) -> Any:
+    if segment_lengths is None:
+        return type(self).forward(self, input_ids, *args, **kwargs)
+    lengths = [int(n) for n in segment_lengths]
+    device = input_ids.device
+    hidden = getattr(self, self.base_model_prefix)(
+        input_ids=input_ids,
+        # Four dimensions: transformers takes it as a finished mask and builds none; the attention ignores it.
+        attention_mask=torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device),
+        position_ids=torch.cat([torch.arange(n, device=device) for n in lengths]).unsqueeze(0),
+        segment_lengths=lengths,
+        **kwargs,
+    ).last_hidden_state
+    last = torch.tensor(lengths, device=device).cumsum(0) - 1
+    return SequenceClassifierOutputWithPast(logits=self.score(hidden[0, last]))
+
+
+@torch.no_grad()
+def _trial_agrees(model: PreTrainedModel, head: torch.nn.Linear) -> bool:
+    """Compare what reaches the head, packed and one by one, on three short segments; leaking changes it by far more."""
+    seen: list[torch.Tensor] = []
+    hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    was_training = model.training
+    model.eval()
+    try:
+        generator = torch.Generator().manual_seed(0)
+        vocabulary = model.config.get_text_config().vocab_size
+        segments = [torch.randint(vocabulary, (n,), generator=generator) for n in (5, 11, 3)]
+        packed_rewards(model, segments)
+        singles = one_by_one(model, segments)
+    finally:
+        hook.remove()
+        model.train(was_training)
+    packed, single = seen[0].float(), torch.stack([states[0, -1] for states in seen[1:]]).float()
+    plain_head = torch.stack([output.logits.reshape(-1) for output in singles]).float()
+    close = (packed - single).norm(dim=-1) <= (1e-3 if model.dtype == torch.float32 else 0.2) * single.norm(dim=-1)
+    return bool(close.all()) and torch.allclose(
+        head(single.to(head.weight.dtype)).float(), plain_head, rtol=1e-2, atol=1e-3
+    )
+
+
+@contextmanager
+def _no_padding_id(model: PreTrainedModel) -> Iterator[None]:
+    configs = {id(c): c for c in (model.config, model.config.get_text_config())}.values()
+    saved = [(c, c.pad_token_id) for c in configs if hasattr(c, "pad_token_id")]
+    for config, _ in saved:
+        config.pad_token_id = None
+    try:
+        yield
+    finally:
+        for config, value in saved:
+            config.pad_token_id = value
