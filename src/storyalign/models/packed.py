@@ -108,7 +108,7 @@ def enable(model: PreTrainedModel) -> bool:
     before = model.config._attn_implementation
     try:
         model.set_attn_implementation(ATTENTION)
-        model.forward = types.MethodType(_forward, model)  # type: ignore[method-assign]
+        model.forward = types.MethodType(_forward, model)
         if _trial_agrees(model, head):
             return True
     except (CannotPackError, TypeError, ValueError, KeyError):
