@@ -13,13 +13,11 @@ from typing import Any, Literal
 
 import orjson
 
+from storyalign import accuracy
 from storyalign.text import content_id, digest
 
-DIMENSIONS = ("coherence", "creativity", "characterization", "fluency", "relevance")
-"""The five dimensions, in the order of the paper's Table 1."""
-
-SOURCES = ("human_llm", "llm_llm")
-"""Who wrote the chosen and the rejected stories."""
+DIMENSIONS = accuracy.DIMENSIONS
+SOURCES = accuracy.SOURCES
 
 CONSTRUCTIONS = ("back_generation", "rewriting", "guided_continuation", "llm_pairs")
 """The four ways a preference pair is made (section 3.1)."""

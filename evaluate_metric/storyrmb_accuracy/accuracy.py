@@ -1,0 +1,1 @@
+../../src/storyalign/accuracy.py

@@ -1,0 +1,12 @@
+"""Every test process gets a Hugging Face home of its own, offline: set here, before any library reads it."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_home = tempfile.mkdtemp(prefix="storyalign-hf-")
+atexit.register(shutil.rmtree, _home, ignore_errors=True)
+os.environ["HF_HOME"] = _home
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.pop("HF_TOKEN", None)
