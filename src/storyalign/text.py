@@ -22,7 +22,16 @@ def count_words(text: str) -> int:
     """
     spaced, characters = _CJK.subn(" ", text)
     # Punctuation that stood between characters is no word of its own.
-    return characters + sum(any(c.isalnum() for c in token) for token in spaced.split())
+    return characters + sum(token[0].isalnum() or any(map(str.isalnum, token)) for token in spaced.split())
+
+
+def distinct_words(text: str) -> set[str]:
+    """Give the different words of a text, in lower case and without punctuation; a CJK character is a word.
+
+    >>> sorted(distinct_words("The sea, the sea! 海"))
+    ['sea', 'the', '海']
+    """
+    return set(_CJK.findall(text)) | set(re.findall(r"[^\W_]+(?:['’][^\W_]+)*", _CJK.sub(" ", text).casefold()))
 
 
 def split_sentences(text: str, language: str = "en") -> list[str]:

@@ -1,0 +1,114 @@
+"""Shortcuts in a set of groups: cues that give the answers away.
+
+Each null scorer is asked how far it gets. Its distance from chance is tested by simulation: under the null hypothesis
+the cue knows nothing of the choice, so the chosen story is among the ``t`` stories that share the top of its ``k`` with
+probability ``t / k``. Groups of one premise share one draw (they win or lose together), which makes the test
+conservative. A cue is flagged when its p-value times the number of cues is below ``ALPHA`` and its accuracy is at least
+``MIN_EXCESS`` away from chance, in either direction: a cue that never holds is a shortcut too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from storyalign.accuracy import chance, chosen_places, credit
+from storyalign.audit.null_scorers import NULL_SCORERS, null_rewards
+from storyalign.audit.reward_bias import GroupRewards, RewardBias, audit_rewards
+from storyalign.bootstrap import Floats, summarize_over_premises
+from storyalign.records import Instance
+
+ALPHA = 0.05
+MIN_EXCESS = 0.05
+SIMULATIONS = 20_000
+UNTESTED = ("random", "first")
+"""They use no cue of the stories."""
+
+
+@dataclass(frozen=True, slots=True)
+class NullResult:
+    """How far one null scorer gets."""
+
+    name: str
+    accuracy: float
+    ci: list[float]
+    n: int
+    n_ties: int
+    p_value: float | None
+    """Two-sided, already multiplied by the number of cues; None where the scorer uses no cue."""
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShortcutReport:
+    """Everything found in one set, and in one scorer's rewards where there are some."""
+
+    n: int
+    n_premises: int
+    chance: float
+    null_scorers: list[NullResult]
+    scorer: RewardBias | None
+    flags: list[str]
+    """One sentence for each shortcut found; empty for a clean set."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain JSON values."""
+        return asdict(self)
+
+
+def audit_shortcuts(
+    instances: Sequence[Instance], rewards: GroupRewards | None = None, name: str = "scorer"
+) -> ShortcutReport:
+    """Look for shortcuts in a set, and in a scorer's rewards on it.
+
+    Args:
+        instances: at least one.
+        rewards: the scorer's rewards, for every instance.
+        name: what to call the scorer.
+    """
+    by_guess = chance([len(i.stories) for i in instances]) or 0.0
+    nulls = [_null_result(null, instances, by_guess) for null in NULL_SCORERS]
+    scorer = None if rewards is None else audit_rewards(instances, rewards, name)
+    flags = [_flag(result, by_guess) for result in nulls if result.flagged]
+    flags += [] if scorer is None else scorer.flags
+    return ShortcutReport(len(instances), len({i.prompt for i in instances}), by_guess, nulls, scorer, flags)
+
+
+def _null_result(name: str, instances: Sequence[Instance], by_guess: float) -> NullResult:
+    given = [null_rewards(name, instance) for instance in instances]
+    places = [chosen_places(rewards, 0) or 0 for rewards in given]
+    summary = summarize_over_premises(places, [i.prompt for i in instances])
+    accuracy = summary["accuracy"]
+    p_value = None
+    if name not in UNTESTED:
+        tied = np.array([rewards.count(max(rewards)) for rewards in given], dtype=float)
+        p_value = min(1.0, _p_value(places, tied, instances) * (len(NULL_SCORERS) - len(UNTESTED)))
+    flagged = p_value is not None and p_value < ALPHA and abs(accuracy - by_guess) >= MIN_EXCESS
+    return NullResult(name, accuracy, summary["ci"], summary["n"], summary["n_ties"], p_value, flagged)
+
+
+def _p_value(places: Sequence[int], tied: Floats, instances: Sequence[Instance]) -> float:
+    """Test by simulation whether the chosen story stands at the top as often as any other."""
+    size = np.array([len(i.stories) for i in instances], dtype=float)
+    numbers: dict[str, int] = {}
+    premise = np.array([numbers.setdefault(i.prompt, len(numbers)) for i in instances])
+    observed = abs(sum(float(credit(place)) for place in places) - (1 / size).sum())
+    generator = np.random.default_rng(0)
+    extreme, chunk = 0, 1000
+    for _ in range(SIMULATIONS // chunk):
+        draw = generator.random((chunk, len(numbers)))[:, premise]
+        excess = np.where(draw < tied / size, 1 / tied, 0.0).sum(axis=1) - (1 / size).sum()
+        extreme += int((np.abs(excess) >= observed - 1e-9).sum())
+    return (extreme + 1) / (SIMULATIONS + 1)
+
+
+def _flag(result: NullResult, by_guess: float) -> str:
+    scorer = result.name.replace("_", " ")
+    how = "reaches" if result.accuracy > by_guess else "falls to"
+    return (
+        f"the null scorer '{scorer}' {how} {100 * result.accuracy:.1f}% where chance is {100 * by_guess:.1f}% "
+        f"(n={result.n}, p={result.p_value:.2g} after correction): the cue tells the chosen story from the others"
+    )
