@@ -1,0 +1,1 @@
+"""Large language models behind an endpoint: the client, the prompts, and reading replies."""

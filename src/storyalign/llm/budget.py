@@ -1,0 +1,79 @@
+"""What calls cost: an estimate before they are made, a limit that is never passed, and what was really spent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from storyalign.errors import RecipeError
+from storyalign.llm.answers import Reply
+from storyalign.llm.endpoint import Price
+
+
+@dataclass(frozen=True, slots=True)
+class CallSize:
+    """Upper bounds of what one call is charged for."""
+
+    prompt_tokens: int
+    reply_tokens: int
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text without a tokenizer: three and a half ASCII characters make one, any other is one.
+
+    English comes out some 15% high, Chinese some 30% high.
+
+    >>> estimate_tokens("The sea was calm."), estimate_tokens("海很平静。")
+    (5, 5)
+    """
+    ascii_characters = len(text.encode("ascii", "ignore"))
+    return round(ascii_characters / 3.5) + len(text) - ascii_characters
+
+
+class Budget:
+    """Money for calls. A call reserves its upper bound before it is made, so the limit holds with many at once."""
+
+    def __init__(self, limit: float | None, price: Price | None):
+        """Set the limit in US dollars; None means no limit.
+
+        Raises:
+            RecipeError: a limit without a known price.
+        """
+        if limit is not None and price is None:
+            raise RecipeError("a cost limit needs a price; add price: {prompt: ..., reply: ...} to the judge's entry")
+        self.limit, self.price = limit, price
+        self.prompt_tokens = self.reply_tokens = 0
+        self._reserved, self._under_way, self._used_up = 0.0, 0, False
+
+    @property
+    def spent(self) -> float | None:
+        """US dollars so far, by the endpoint's own counts where it gives them; None where no price is known."""
+        return None if self.price is None else self.price.cost(self.prompt_tokens, self.reply_tokens)
+
+    async def reserve(self, size: CallSize) -> bool:
+        """Set the bound of one call aside; waits for calls under way, False when the limit leaves no room."""
+        bound = self._bound(size)
+        while (
+            self.limit is not None and not self._used_up and (self.spent or 0.0) + self._reserved + bound > self.limit
+        ):
+            self._used_up = self._under_way == 0
+            await asyncio.sleep(0.01)
+        if self._used_up:
+            return False
+        self._reserved += bound
+        self._under_way += 1
+        return True
+
+    def settle(self, size: CallSize, *, billed: bool, reply: Reply | None = None) -> None:
+        """Replace the reservation of one try by its cost: the reply's counts, else the bound where it may be billed."""
+        self._reserved -= self._bound(size)
+        self._under_way -= 1
+        if not billed:
+            return
+        prompt = reply.prompt_tokens if reply else None
+        answer = reply.reply_tokens if reply else None
+        self.prompt_tokens += size.prompt_tokens if prompt is None else prompt
+        self.reply_tokens += size.reply_tokens if answer is None else answer
+
+    def _bound(self, size: CallSize) -> float:
+        return 0.0 if self.price is None else self.price.cost(size.prompt_tokens, size.reply_tokens)
