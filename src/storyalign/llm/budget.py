@@ -43,7 +43,9 @@ class Budget:
             raise RecipeError("a cost limit needs a price; add price: {prompt: ..., reply: ...} to the judge's entry")
         self.limit, self.price = limit, price
         self.prompt_tokens = self.reply_tokens = 0
-        self._reserved, self._under_way, self._used_up = 0.0, 0, False
+        self.used_up = False
+        """A call did not fit any more; nothing is asked from then on."""
+        self._reserved, self._under_way = 0.0, 0
 
     @property
     def spent(self) -> float | None:
@@ -53,12 +55,10 @@ class Budget:
     async def reserve(self, size: CallSize) -> bool:
         """Set the bound of one call aside; waits for calls under way, False when the limit leaves no room."""
         bound = self._bound(size)
-        while (
-            self.limit is not None and not self._used_up and (self.spent or 0.0) + self._reserved + bound > self.limit
-        ):
-            self._used_up = self._under_way == 0
+        while self.limit is not None and not self.used_up and (self.spent or 0.0) + self._reserved + bound > self.limit:
+            self.used_up = self._under_way == 0
             await asyncio.sleep(0.01)
-        if self._used_up:
+        if self.used_up:
             return False
         self._reserved += bound
         self._under_way += 1

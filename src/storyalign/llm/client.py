@@ -7,6 +7,7 @@ data at scale runs on datatrove instead (see CONTRIBUTING.md).
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,18 +76,46 @@ class Client:
         self._key = endpoint.key()
         self._failures_in_a_row = 0
 
-    def ask(self, calls: Iterable[Call], keep: Callable[[Call, Answer], None]) -> bool:
-        """Ask all calls, at most ``max_concurrency`` at once; ``keep`` gets each answer as it comes.
+    def ask(self, calls: Iterable[Call]) -> Iterator[tuple[Call, Answer]]:
+        """Ask all calls, at most ``max_concurrency`` at once, and give each answer as it comes.
 
-        Returns:
-            False when the cost limit stopped the run before all calls were asked.
+        Calls are drawn only as they are sent. The iteration ends early when the cost limit leaves no room for another
+        call (``budget.used_up``); closing it drops the calls under way.
 
         Raises:
-            EndpointError: no call can succeed, or too many failed in a row; answers so far were kept.
+            EndpointError: no call can succeed, or too many failed in a row.
         """
-        return _run(self._ask(iter(calls), keep))
+        finished: queue.SimpleQueue[tuple[Call, Answer] | BaseException | None] = queue.SimpleQueue()
+        under_way: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
 
-    async def _ask(self, calls: Iterator[Call], keep: Callable[[Call, Answer], None]) -> bool:
+        async def all_calls() -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            under_way.append((asyncio.get_running_loop(), task))
+            await self._ask(iter(calls), lambda call, answer: finished.put((call, answer)))
+
+        def in_thread() -> None:
+            try:
+                asyncio.run(all_calls())
+                finished.put(None)
+            except BaseException as error:  # raised again where the answers are read
+                finished.put(error)
+
+        # A thread of its own: so it also works where a loop is running already, as in a notebook.
+        thread = threading.Thread(target=in_thread, daemon=True)
+        thread.start()
+        try:
+            while (item := finished.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            if thread.is_alive() and under_way:
+                loop, task = under_way[0]
+                loop.call_soon_threadsafe(task.cancel)
+            thread.join()
+
+    async def _ask(self, calls: Iterator[Call], keep: Callable[[Call, Answer], None]) -> None:
         endpoint = self.endpoint
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         limits = httpx.Limits(max_connections=endpoint.max_concurrency)
@@ -94,24 +123,21 @@ class Client:
             pace = Pace(endpoint.requests_per_minute)
             try:
                 async with asyncio.TaskGroup() as group:
-                    workers = [
-                        group.create_task(self._work(http, pace, calls, keep)) for _ in range(endpoint.max_concurrency)
-                    ]
-            except* EndpointError as errors:
-                raise errors.exceptions[0] from None
-        return all(worker.result() for worker in workers)
+                    for _ in range(endpoint.max_concurrency):
+                        group.create_task(self._work(http, pace, calls, keep))
+            except BaseExceptionGroup as failures:
+                raise failures.exceptions[0] from None
 
     async def _work(
         self, http: httpx.AsyncClient, pace: Pace, calls: Iterator[Call], keep: Callable[[Call, Answer], None]
-    ) -> bool:
+    ) -> None:
         for call in calls:
-            request = self._body(call)
+            request = self._request(call)
             if not await self.budget.reserve(request.size):
-                return False
+                return
             answer = await self._settle(http, pace, request)
             keep(call, answer)
             self._count_failure(answer)
-        return True
 
     async def _settle(self, http: httpx.AsyncClient, pace: Pace, request: _Request) -> Answer:
         """Try until there is a reply or a final failure. The money for the first try is reserved already."""
@@ -165,7 +191,7 @@ class Client:
         except EndpointError as error:
             raise EndpointError(self._without_key(str(error))) from None
 
-    def _body(self, call: Call) -> _Request:
+    def _request(self, call: Call) -> _Request:
         endpoint = self.endpoint
         body: dict[str, Any] = {
             "model": endpoint.model,
@@ -203,25 +229,3 @@ class _Request:
 def call_size(call: Call, endpoint: Endpoint) -> CallSize:
     """Estimate a call's tokens without a tokenizer."""
     return CallSize(sum(estimate_tokens(m["content"]) + 4 for m in call.messages), endpoint.max_tokens)
-
-
-def _run(work: Any) -> bool:
-    """Run a coroutine to its end, also from inside a running loop (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return bool(asyncio.run(work))
-    outcome: list[bool | BaseException] = []
-
-    def in_thread() -> None:
-        try:
-            outcome.append(bool(asyncio.run(work)))
-        except BaseException as error:  # handed to the caller's thread below
-            outcome.append(error)
-
-    thread = threading.Thread(target=in_thread)
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]

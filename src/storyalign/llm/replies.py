@@ -36,8 +36,8 @@ def final_answer(reply: str) -> str:
     """
     text = unicodedata.normalize("NFKC", reply)
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").replace("\u2212", "-")
-    text = _THOUGHT.sub("", text)
-    text = _THOUGHT_END.sub("", text)  # some chat templates swallow the opening tag
+    if "</" in text:
+        text = _THOUGHT_END.sub("", _THOUGHT.sub("", text))  # some chat templates swallow the opening tag
     if _THOUGHT_OPEN.search(text):
         raise UnparsedReply("the reply ends inside its reasoning")
     text = text.strip()
