@@ -1,0 +1,239 @@
+"""The embedded sample: a small benchmark and small preference pairs, made by offline edits of the kit's own stories.
+
+Synthetic, to try the kit on: it is not StoryRMB. Every chosen story is by ``kit-author``, every rejected one is an edit
+(``kit-edit:<operator>``); ``source`` is simulated, and nobody ranked anything.
+
+What keeps the answer from being given away by something else than quality:
+
+- no premise stands in two splits, and edits draw on stories of their own split only;
+- lengths differ by at most 10%, and the chosen story takes each rank by length equally often;
+- a story of another premise is rejected where that premise is answered by it elsewhere, so no story is good as such;
+- one operator per dimension is left to the benchmark (``offline_edits.HELD_OUT``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
+from typing import NamedTuple
+
+from storyalign.corpus.sample import THEMES, SampleStory, load_sample_stories
+from storyalign.preferences.offline_edits import HELD_OUT, MAX_LENGTH_CHANGE, OPERATORS, Edit, edits
+from storyalign.preferences.offline_edits_text import Tale, count_words
+from storyalign.records import DIMENSIONS, SOURCES, Instance, PreferencePair
+from storyalign.text import content_id
+
+CORPUS = "storyalign-sample"
+_PAIRS = {"relevance": 4, "coherence": 2, "creativity": 1, "characterization": 2, "fluency": 1}
+"""Pairs per premise; every second premise swaps the twos and ones of the last four."""
+
+
+class Split(NamedTuple):
+    """The sample's stories, split by premise."""
+
+    benchmark: list[SampleStory]
+    """30: five English and one Chinese per theme."""
+    train: list[SampleStory]
+    """50."""
+    validation: list[SampleStory]
+    """5: one per theme, one of them Chinese."""
+
+
+def split_sample(seed: int = 0) -> Split:
+    """Split the sample's stories, stratified by theme and language."""
+    rng = random.Random(f"{CORPUS}/{seed}/split")
+    split = Split([], [], [])
+    chinese_theme = rng.choice(THEMES)
+    for theme in THEMES:
+        for language, bench in (("en", 5), ("zh", 1)):
+            group = [s for s in load_sample_stories() if s.theme == theme and s.language == language]
+            rng.shuffle(group)
+            valid = int((language == "zh") == (theme == chinese_theme))
+            split.benchmark.extend(group[:bench])
+            split.validation.extend(group[bench : bench + valid])
+            split.train.extend(group[bench + valid :])
+    return split
+
+
+def sample_instances(seed: int = 0) -> list[Instance]:
+    """Make the benchmark: up to one instance per premise and dimension, each with three rejected stories.
+
+    The three come from three operators of the dimension, one of them held out from training where it applies.
+    """
+    stories = split_sample(seed).benchmark
+    rng = random.Random(f"{CORPUS}/{seed}/benchmark")
+    instances, used = [], Counter[str]()
+    for dimension in DIMENSIONS:
+        order = rng.sample(stories, len(stories))
+        longer = _spread(range(4), len(order), rng)
+        sources = _spread(range(2), len(order), rng)
+        for story, n_longer, source in zip(order, longer, sources, strict=True):
+            tale, donors = _tale(story), _donors(story, stories)
+            groups = _three_operators(dimension, tale, donors, f"{seed}/{story.id}", used, rng)
+            if len(groups) < 3:
+                continue
+            rejected = _with_lengths(groups, n_longer, used, rng)
+            for edit in rejected:
+                used.update([edit.operator, *([edit.donor.story] if edit.donor else [])])
+            instances.append(_instance(story, dimension, SOURCES[source], rejected))
+    rng.shuffle(instances)
+    return instances
+
+
+def sample_pairs(seed: int = 0) -> list[PreferencePair]:
+    """Make the preference pairs: about ten per premise, for training and validation, none with a held-out operator."""
+    split = split_sample(seed)
+    pairs = []
+    for name, stories in (("train", split.train), ("validation", split.validation)):
+        rng = random.Random(f"{CORPUS}/{seed}/{name}")
+        made = [_pair(story, edit, name) for story, edit in _swaps(stories, seed, rng) + _edited(stories, seed, rng)]
+        rng.shuffle(made)
+        pairs += made
+    return pairs
+
+
+def _three_operators(
+    dimension: str, tale: Tale, donors: list[Tale], seed: str, used: Counter[str], rng: random.Random
+) -> list[list[Edit]]:
+    """Edits by one held-out operator and two others, the ones used least so far; others where one does not apply."""
+    held = rng.sample(HELD_OUT[dimension], len(HELD_OUT[dimension]))
+    seen = [n for n in OPERATORS[dimension] if n not in held]
+    seen = sorted(rng.sample(seen, len(seen)), key=lambda n: used[n])
+    tries = len(donors) if dimension == "relevance" else 10
+    groups: list[list[Edit]] = []
+    for name in held + seen:
+        found = edits(name, tale, donors, seed, tries) if len(groups) < 3 else []
+        groups += [found] if found else []
+    return groups
+
+
+def _with_lengths(groups: list[list[Edit]], n_longer: int, used: Counter[str], rng: random.Random) -> list[Edit]:
+    """Choose one edit of each group so that ``n_longer`` of them are longer than the original and the rest shorter."""
+    signs = [1] * n_longer + [-1] * (len(groups) - n_longer)
+    sizes = [rng.uniform(0.02, 0.08) for _ in groups]
+
+    def cost(edit: Edit, sign: int, size: float) -> float:
+        wrong = 1.0 if (edit.ratio - 1) * sign <= 0 else 0.0
+        return wrong + abs(edit.ratio - 1 - sign * size) + 0.02 * (used[edit.donor.story] if edit.donor else 0)
+
+    best: tuple[float, list[Edit]] | None = None
+    for order in sorted(set(permutations(signs))):
+        chosen = [min(g, key=lambda e: cost(e, s, z)) for g, s, z in zip(groups, order, sizes, strict=True)]
+        total = sum(cost(e, s, z) for e, s, z in zip(chosen, order, sizes, strict=True))
+        if best is None or total < best[0]:
+            best = (total, chosen)
+    assert best is not None
+    return rng.sample(best[1], len(best[1]))
+
+
+def _swaps(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> list[tuple[SampleStory, Edit]]:
+    """Pairs of premises that reject each other's story: whichever is longer, each is chosen once and rejected once."""
+    made: list[tuple[SampleStory, Edit]] = []
+    words = {s.id: count_words(s.story) for s in stories}
+    met: set[frozenset[str]] = set()
+    for name, degree in (("other_story", 2), ("borrowed_names", 1)):
+        met_now: Counter[str] = Counter()
+        order = sorted(rng.sample(list(stories), len(stories)), key=lambda s: words[s.id])
+        for story in order:
+            near = [
+                o
+                for o in order
+                if o.language == story.language
+                and o.id != story.id
+                and (name != "other_story" or o.theme != story.theme)
+                and frozenset((o.id, story.id)) not in met
+                and max(words[o.id], words[story.id]) <= (1 + MAX_LENGTH_CHANGE) * min(words[o.id], words[story.id])
+            ]
+            near = sorted(rng.sample(near, len(near)), key=lambda o: met_now[o.id])
+            for other in near:
+                if met_now[story.id] >= degree or met_now[other.id] >= degree:
+                    continue
+                there = edits(name, _tale(story), [_tale(other)], f"{seed}/{story.id}", 1)
+                back = edits(name, _tale(other), [_tale(story)], f"{seed}/{other.id}", 1)
+                if there and back:
+                    made += [(story, there[0]), (other, back[0])]
+                    met.add(frozenset((story.id, other.id)))
+                    met_now.update([story.id, other.id])
+    return made
+
+
+def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> list[tuple[SampleStory, Edit]]:
+    """Pairs by all other operators, each dimension and operator longer as often as shorter."""
+    made: list[tuple[SampleStory, Edit]] = []
+    used: Counter[str] = Counter()
+    balance: Counter[str] = Counter()
+    for k, story in enumerate(rng.sample(list(stories), len(stories))):
+        tale, donors = _tale(story), _donors(story, stories)
+        for dimension, count in _PAIRS.items():
+            if dimension == "relevance":
+                count -= 3
+            elif k % 2:
+                count = 3 - count
+            names = [
+                n for n in OPERATORS[dimension] if n not in (*HELD_OUT[dimension], "other_story", "borrowed_names")
+            ]
+            names = sorted(rng.sample(names, len(names)), key=lambda n: used[n])
+            for name in names:
+                found = edits(name, tale, donors, f"{seed}/{story.id}", 10) if count else []
+                if not found:
+                    continue
+                sign = -1 if (balance[name], balance[dimension], rng.random()) > (0, 0, 0.5) else 1
+                target = 1 + sign * rng.uniform(0.02, 0.08)
+                edit = min(found, key=lambda e: ((e.ratio - 1) * sign <= 0, abs(e.ratio - target)))
+                for key in (name, dimension):
+                    balance[key] += (edit.ratio > 1) - (edit.ratio < 1)
+                used[name] += 1
+                made.append((story, edit))
+                count -= 1
+    return made
+
+
+def _spread(values: Sequence[int], count: int, rng: random.Random) -> list[int]:
+    """Give each value equally often, as far as ``count`` allows, in random order."""
+    spread = [values[i % len(values)] for i in range(count)]
+    rng.shuffle(spread)
+    return spread
+
+
+def _tale(story: SampleStory) -> Tale:
+    return Tale(story.premise, story.story, story.language, story.theme)
+
+
+def _donors(story: SampleStory, stories: Sequence[SampleStory]) -> list[Tale]:
+    return [_tale(s) for s in stories if s.language == story.language and s.id != story.id]
+
+
+def _instance(story: SampleStory, dimension: str, source: str, rejected: Sequence[Edit]) -> Instance:
+    texts = tuple(e.story for e in rejected)
+    return Instance(
+        id=content_id("rmb", story.premise, story.story, *texts),
+        prompt=story.premise,
+        chosen=story.story,
+        rejected=texts,
+        dimension=dimension,
+        source=source,
+        chosen_writer=story.writer,
+        rejected_writers=tuple(f"kit-edit:{e.operator}" for e in rejected),
+        language=story.language,
+        corpus=CORPUS,
+        license=story.license,
+    )
+
+
+def _pair(story: SampleStory, edit: Edit, split: str) -> PreferencePair:
+    return PreferencePair(
+        id=content_id("pair", story.premise, story.story, edit.story),
+        prompt=story.premise,
+        chosen=story.story,
+        rejected=edit.story,
+        construction="rewriting",
+        chosen_writer=story.writer,
+        rejected_writer=f"kit-edit:{edit.operator}",
+        corpus=CORPUS,
+        language=story.language,
+        license=story.license,
+        edit=edit.operator,
+        split=split,
+    )
