@@ -1,0 +1,73 @@
+"""Rank stories the way readers would: the StoryAlign Space. Run it with ``python space/app.py``.
+
+The model, the datasets and the results are named by whoever runs the Space, through environment variables (README.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+import gradio as gr
+from look import head, theme
+from rank_tab import RankTab
+from starlette.middleware import Middleware
+from story_scorer import OneAtATime, StoryScorer, load_scorer
+from visitor_limits import Limits
+
+TITLE = "Which story would readers prefer?"
+LEAD = (
+    "Give one idea and a few stories written for it. A model that learned from readers' choices puts them in order "
+    "and says how sure it is."
+)
+
+
+def build_app(scorer: StoryScorer | None, *, missing: str = "", limits: Limits = Limits()) -> gr.Blocks:
+    """Build the whole app around a scorer.
+
+    Args:
+        scorer: the model, or None where none is loaded.
+        missing: why there is no model; shown to the visitor.
+        limits: the largest inputs that visitors may hand in.
+    """
+    one = OneAtATime(scorer) if scorer is not None else None
+    with gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600)) as app:
+        gr.HTML(f'<header class="sa-hero"><h1>{TITLE}</h1><p>{LEAD}</p></header>', apply_default_css=False)
+        with gr.Tabs():
+            with gr.Tab("Rank", id="rank"):
+                RankTab(one, limits, missing).build()
+    return app.queue(max_size=limits.queue, default_concurrency_limit=8)
+
+
+def launch(app: gr.Blocks, limits: Limits = Limits(), **options: Any) -> None:
+    """Start serving and return; ``options`` go to ``gr.Blocks.launch``."""
+    app.launch(
+        theme=theme(),
+        head=head(),
+        max_file_size=limits.file_bytes,
+        state_session_capacity=1000,
+        enable_monitoring=False,
+        run_history=False,
+        footer_links=["api", "gradio", "settings"],
+        ssr_mode=False,
+        prevent_thread_lock=True,
+        **options,
+    )
+
+
+async def start() -> gr.Blocks:
+    """Load what the environment names, once, and start serving.
+
+    A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
+    """
+    scorer, missing = load_scorer(os.environ.get("STORYALIGN_MODEL"))
+    app = build_app(scorer, missing=missing)
+    launch(app)
+    return app
+
+
+if __name__ == "__main__":
+    asyncio.run(start()).block_thread()

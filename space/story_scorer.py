@@ -1,0 +1,91 @@
+"""The one model behind the Space: what it must offer, how it is loaded, and why it may be missing."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from storyalign.errors import ModelError, StoryAlignError
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a scorer said of one story."""
+
+    reward: float | None
+    """None where there is no reward; ``detail`` says why."""
+    n_tokens: int | None = None
+    """Tokens of premise and story before any cut; None where the scorer does not count."""
+    truncated: bool = False
+    detail: str | None = None
+
+
+class StoryScorer(Protocol):
+    """Anything that gives each story of a premise a reward. ``name`` and ``signature`` are optional attributes."""
+
+    def __call__(self, premise: str, stories: Sequence[str]) -> Sequence[Any]:
+        """Give one reward a story: a number, None, or an object with ``reward`` and perhaps the fields of ``Scored``."""
+        ...
+
+
+class OneAtATime:
+    """A scorer that many threads may call: the model works for one of them at a time."""
+
+    def __init__(self, scorer: StoryScorer):
+        self._scorer, self._lock = scorer, threading.Lock()
+        self.name: str = str(getattr(scorer, "name", "the model"))
+        self.signature: str = str(getattr(scorer, "signature", "") or "")
+
+    def __call__(self, premise: str, stories: Sequence[str]) -> list[Scored]:
+        """Score stories.
+
+        Raises:
+            ModelError: the scorer gave another number of rewards than it got stories.
+        """
+        with self._lock:
+            rewards = list(self._scorer(premise, stories))
+        if len(rewards) != len(stories):
+            raise ModelError(f"{self.name}: {len(rewards)} rewards for {len(stories)} stories; this scorer is broken")
+        return [as_scored(reward) for reward in rewards]
+
+
+def as_scored(reward: Any) -> Scored:
+    """Read a scorer's answer: a number, None, or an object with ``reward`` (such as ``storyalign.records.Reward``).
+
+    >>> as_scored(1.5).reward, as_scored(float("nan")).reward
+    (1.5, None)
+    """
+    value = getattr(reward, "reward", reward)
+    detail = getattr(reward, "detail", None)
+    number = None if value is None else float(value)
+    if number is not None and not math.isfinite(number):
+        number, detail = None, "the model gave no finite number"
+    if number is None and detail is None:
+        status = getattr(reward, "status", "failed")
+        detail = "longer than the model can read" if status == "too_long" else "the model gave no reward"
+    n_tokens = getattr(reward, "n_tokens", None)
+    return Scored(number, n_tokens, bool(getattr(reward, "truncated", False)), detail)
+
+
+def load_scorer(model: str | None) -> tuple[StoryScorer | None, str]:
+    """Load the model that the operator named, once, at the start.
+
+    Args:
+        model: a local folder or a Hub id; None or empty where nothing is configured.
+
+    Returns:
+        The scorer and an empty text, or None and what to do about it.
+    """
+    if not model:
+        return None, "The variable STORYALIGN_MODEL is not set."
+    try:
+        from storyalign.scoring.reward_models import load_reward_model
+    except ImportError as error:
+        return None, f"{error.name or error} is not installed; run: pip install 'storyalign[train]'"
+    try:
+        return load_reward_model(model), ""
+    except StoryAlignError as error:
+        return None, str(error)

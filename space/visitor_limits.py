@@ -1,0 +1,70 @@
+"""What a visitor may hand in: how much, how many, of which kind. Everything beyond is refused with a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storyalign.errors import StoryAlignError
+
+
+class InputRefused(StoryAlignError):
+    """A visitor's input is missing, too long, too much or of the wrong kind; the message is shown as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest inputs that the Space accepts. Lengths are in characters, files in bytes."""
+
+    min_stories: int = 2
+    max_stories: int = 16
+    premise_chars: int = 8_000
+    story_chars: int = 60_000
+    """About 10,000 English words."""
+    total_chars: int = 240_000
+    file_bytes: int = 1_000_000
+    name_chars: int = 60
+    body_bytes: int = 8_000_000
+    """The largest HTTP request of any kind."""
+    queue: int = 100
+    """Requests that wait at most; the next one is told so."""
+
+
+def check_request(premise: str, stories: Sequence[str], names: Sequence[str], limits: Limits) -> None:
+    """Check a premise and its stories before any work is done with them.
+
+    Args:
+        premise: the writing prompt.
+        stories: the filled-in stories.
+        names: what to call each story in a message.
+        limits: the largest accepted input.
+
+    Raises:
+        InputRefused: something is missing or too long.
+    """
+    if len(premise) > limits.premise_chars:
+        raise InputRefused(
+            f"The premise has {len(premise):,} characters; at most {limits.premise_chars:,} are accepted. "
+            "Shorten it, or put the long text into the stories."
+        )
+    if not premise.strip():
+        raise InputRefused("The premise is empty. Say in a sentence or two what the stories were asked to be about.")
+    if len(stories) < limits.min_stories:
+        found = "none" if not stories else "one"
+        raise InputRefused(f"A ranking needs at least {limits.min_stories} stories; there is {found}. Add another one.")
+    if len(stories) > limits.max_stories:
+        raise InputRefused(f"{len(stories)} stories were given; at most {limits.max_stories} are ranked at a time.")
+    for name, story in zip(names, stories, strict=True):
+        if len(story) > limits.story_chars:
+            raise InputRefused(
+                f"{name} has {len(story):,} characters; at most {limits.story_chars:,} are accepted. "
+                "Nothing was cut. Shorten the story and try again."
+            )
+        if not story.strip():
+            raise InputRefused(f"{name} is empty. Fill it in, or leave it out.")
+    total = sum(map(len, stories))
+    if total > limits.total_chars:
+        raise InputRefused(
+            f"The stories have {total:,} characters together; at most {limits.total_chars:,} are accepted at a time. "
+            "Rank fewer stories, or shorter ones."
+        )
