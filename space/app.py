@@ -10,13 +10,17 @@ import os
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+# Gradio sums up all recorded requests after each one, with a call that pandas 3 warns about; nobody looks at the sums.
+os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "100")
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import gradio as gr
 from look import head, theme
 from rank_tab import RankTab
+from request_size import RequestSize
 from starlette.middleware import Middleware
 from story_scorer import OneAtATime, StoryScorer, load_scorer
-from visitor_limits import Limits
+from visitor_limits import DEFAULT_LIMITS, Limits
 
 TITLE = "Which story would readers prefer?"
 LEAD = (
@@ -25,7 +29,7 @@ LEAD = (
 )
 
 
-def build_app(scorer: StoryScorer | None, *, missing: str = "", limits: Limits = Limits()) -> gr.Blocks:
+def build_app(scorer: StoryScorer | None, *, missing: str = "", limits: Limits = DEFAULT_LIMITS) -> gr.Blocks:
     """Build the whole app around a scorer.
 
     Args:
@@ -36,13 +40,13 @@ def build_app(scorer: StoryScorer | None, *, missing: str = "", limits: Limits =
     one = OneAtATime(scorer) if scorer is not None else None
     with gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600)) as app:
         gr.HTML(f'<header class="sa-hero"><h1>{TITLE}</h1><p>{LEAD}</p></header>', apply_default_css=False)
-        with gr.Tabs():
-            with gr.Tab("Rank", id="rank"):
-                RankTab(one, limits, missing).build()
-    return app.queue(max_size=limits.queue, default_concurrency_limit=8)
+        with gr.Tabs(), gr.Tab("Rank", id="rank"):
+            RankTab(one, limits, missing).build()
+    app.queue(max_size=limits.queue, default_concurrency_limit=8)
+    return app
 
 
-def launch(app: gr.Blocks, limits: Limits = Limits(), **options: Any) -> None:
+def launch(app: gr.Blocks, limits: Limits = DEFAULT_LIMITS, **options: Any) -> None:
     """Start serving and return; ``options`` go to ``gr.Blocks.launch``."""
     app.launch(
         theme=theme(),
@@ -54,6 +58,7 @@ def launch(app: gr.Blocks, limits: Limits = Limits(), **options: Any) -> None:
         footer_links=["api", "gradio", "settings"],
         ssr_mode=False,
         prevent_thread_lock=True,
+        app_kwargs={"middleware": [Middleware(RequestSize, limit=limits.body_bytes)]},
         **options,
     )
 
@@ -63,7 +68,7 @@ async def start() -> gr.Blocks:
 
     A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
     """
-    scorer, missing = load_scorer(os.environ.get("STORYALIGN_MODEL"))
+    scorer, missing = load_scorer(os.environ)
     app = build_app(scorer, missing=missing)
     launch(app)
     return app

@@ -1,4 +1,4 @@
-"""The look: quiet paper and ink by day, the same by night. System fonts only, so that nothing is fetched from elsewhere."""
+"""The look: quiet paper and ink by day, the same by night. System fonts: nothing is fetched."""
 
 from __future__ import annotations
 

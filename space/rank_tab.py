@@ -31,8 +31,8 @@ EMPTY = """
 <ol class="sa-steps">
 <li><strong>People chose.</strong> Shown stories written for the same idea, readers said which they like better.</li>
 <li><strong>A model learned.</strong> It read many such choices and now gives any story a number, its reward.</li>
-<li><strong>You compare.</strong> The larger the gap between two rewards, the surer the model is. It has a taste and makes
-mistakes, like any reader.</li>
+<li><strong>You compare.</strong> The larger the gap between two rewards, the surer the model is. It has a taste and
+makes mistakes, like any reader.</li>
 </ol></div>
 """
 
@@ -72,8 +72,8 @@ def place_stories(
     free = [i for i, box in enumerate(texts) if not box.strip()]
     if len(dropped.stories) > len(free):
         raise InputRefused(
-            f"{len(dropped.stories)} stories were dropped, but only {len(free)} of {limits.max_stories} places are free. "
-            "Clear some first."
+            f"{len(dropped.stories)} stories were dropped, but only {len(free)} of {limits.max_stories} places "
+            "are free. Clear some first."
         )
     for i, name, story in zip(free, dropped.names, dropped.stories, strict=False):
         texts[i], labels[i] = story, name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from story_facts import StoryFacts, story_facts
 from story_scorer import Scored
@@ -91,7 +92,7 @@ def find_warnings(stories: Sequence[RankedStory]) -> list[str]:
         verb = "was" if len(cut) == 1 else "were"
         warnings.append(f"{_list(cut)} {verb} too long for the model, which read only part of it.")
     if tied_by_cut := _tied_by_cut(placed):
-        warnings.append(f"{_list(tied_by_cut)} differ, but not in the part that the model read: their tie means nothing.")
+        warnings.append(f"{_list(tied_by_cut)} differ, but not in the part that was read: their tie means nothing.")
     if direction := length_order(placed):
         chance = f"1 in {math.factorial(len(placed)):,}"
         warnings.append(
@@ -113,7 +114,7 @@ def length_order(placed: Sequence[RankedStory]) -> str | None:
     if len(placed) < 2 or len({story.place for story in placed}) < len(placed):
         return None
     words = [story.facts.words for story in placed]
-    neighbours = list(zip(words, words[1:], strict=False))
+    neighbours = list(pairwise(words))
     if all(above > below for above, below in neighbours):
         return "longest"
     if len(placed) > 2 and all(above < below for above, below in neighbours):

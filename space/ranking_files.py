@@ -8,12 +8,21 @@ import io
 from typing import Any
 
 import orjson
-
 from ranking import RankedStory, Ranking
 
 COLUMNS = (
-    "place", "name", "reward", "beats_next", "words", "tokens", "sentences", "burstiness", "truncated", "detail", "opening",
-)  # fmt: skip
+    "place",
+    "name",
+    "reward",
+    "beats_next",
+    "words",
+    "tokens",
+    "sentences",
+    "burstiness",
+    "truncated",
+    "detail",
+    "opening",
+)
 
 
 def ranking_row(story: RankedStory) -> dict[str, Any]:

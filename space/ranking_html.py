@@ -58,7 +58,8 @@ def _card(story: RankedStory, rewards: Sequence[float]) -> str:
     return (
         f'<li class="sa-card{first}"><div class="sa-head"><span class="sa-place" aria-label="Place {story.place}">'
         f'{story.place}</span><h3>{name(story.name)}</h3><span class="sa-reward">{signed(reward)}</span></div>'
-        f'<div class="sa-bar" role="img" aria-label="Reward {signed(reward)}"><span style="width:{share:.0f}%"></span></div>'
+        f'<div class="sa-bar" role="img" aria-label="Reward {signed(reward)}">'
+        f'<span style="width:{share:.0f}%"></span></div>'
         f"{_facts(story)}{folded_story(story.text)}{beats}</li>"
     )
 

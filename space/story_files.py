@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from visitor_limits import InputRefused, Limits
+
 from storyalign.errors import RowError
 from storyalign.files import Line, read_jsonl
-from visitor_limits import InputRefused, Limits
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 
@@ -71,7 +72,8 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise InputRefused(f"{path.name} is no UTF-8 text. Save it as UTF-8 and drop it again.") from error
     if "\x00" in text or not text.strip():
-        raise InputRefused(f"{path.name} {'is no text' if text.strip() else 'is empty'}. Drop a file with a story in it.")
+        state = "is no text" if text.strip() else "is empty"
+        raise InputRefused(f"{path.name} {state}. Drop a file with a story in it.")
     return text.replace("\r\n", "\n").strip()
 
 

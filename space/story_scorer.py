@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from storyalign.errors import ModelError, StoryAlignError
+from storyalign.errors import ModelError, RecipeError, StoryAlignError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,10 @@ class Scored:
 
 
 class StoryScorer(Protocol):
-    """Anything that gives each story of a premise a reward. ``name`` and ``signature`` are optional attributes."""
+    """Anything that gives each story of a premise a reward. ``name`` and ``digest`` are optional attributes."""
 
     def __call__(self, premise: str, stories: Sequence[str]) -> Sequence[Any]:
-        """Give one reward a story: a number, None, or an object with ``reward`` and perhaps the fields of ``Scored``."""
+        """Give one reward a story: a number, None, or an object with the fields of ``Scored``."""
         ...
 
 
@@ -36,8 +37,9 @@ class OneAtATime:
 
     def __init__(self, scorer: StoryScorer):
         self._scorer, self._lock = scorer, threading.Lock()
-        self.name: str = str(getattr(scorer, "name", "the model"))
-        self.signature: str = str(getattr(scorer, "signature", "") or "")
+        self.name = shown_name(str(getattr(scorer, "name", "the model")))
+        self.signature = str(getattr(scorer, "digest", ""))
+        """Digest of everything that shapes a reward; empty where the scorer has none."""
 
     def __call__(self, premise: str, stories: Sequence[str]) -> list[Scored]:
         """Score stories.
@@ -70,22 +72,47 @@ def as_scored(reward: Any) -> Scored:
     return Scored(number, n_tokens, bool(getattr(reward, "truncated", False)), detail)
 
 
-def load_scorer(model: str | None) -> tuple[StoryScorer | None, str]:
+def shown_name(name: str) -> str:
+    """Leave out where on the server's disk a model lies.
+
+    >>> shown_name("/home/ada/runs/demo/model"), shown_name("owner/model")
+    ('demo/model', 'owner/model')
+    """
+    return "/".join(Path(name).parts[-2:]) if Path(name).is_absolute() else name
+
+
+def load_scorer(settings: Mapping[str, str]) -> tuple[StoryScorer | None, str]:
     """Load the model that the operator named, once, at the start.
 
+    Stories that are longer than the model can read are scored by their beginning, and named.
+
     Args:
-        model: a local folder or a Hub id; None or empty where nothing is configured.
+        settings: environment variables: ``STORYALIGN_MODEL`` (a local folder or a Hub id), ``STORYALIGN_REVISION``,
+            ``STORYALIGN_MAX_LENGTH`` (tokens).
 
     Returns:
-        The scorer and an empty text, or None and what to do about it.
+        The scorer and an empty text, or None and why there is none.
+
+    Raises:
+        RecipeError: ``STORYALIGN_MAX_LENGTH`` is no number.
     """
+    model = settings.get("STORYALIGN_MODEL")
     if not model:
         return None, "The variable STORYALIGN_MODEL is not set."
+    max_length = settings.get("STORYALIGN_MAX_LENGTH") or None
+    if max_length is not None and not max_length.isdigit():
+        raise RecipeError(f"STORYALIGN_MAX_LENGTH is {max_length!r}; give a number of tokens")
     try:
-        from storyalign.scoring.reward_models import load_reward_model
+        from storyalign.scoring import reward_models
     except ImportError as error:
-        return None, f"{error.name or error} is not installed; run: pip install 'storyalign[train]'"
+        return None, f"{error.name} is not installed. Run: pip install 'storyalign[train]'"
     try:
-        return load_reward_model(model), ""
+        scorer = reward_models.load_scorer(
+            model,
+            revision=settings.get("STORYALIGN_REVISION") or None,
+            max_length=int(max_length) if max_length else None,
+            truncate="head",
+        )
     except StoryAlignError as error:
         return None, str(error)
+    return scorer, ""

@@ -30,6 +30,9 @@ class Limits:
     """Requests that wait at most; the next one is told so."""
 
 
+DEFAULT_LIMITS = Limits()
+
+
 def check_request(premise: str, stories: Sequence[str], names: Sequence[str], limits: Limits) -> None:
     """Check a premise and its stories before any work is done with them.
 
