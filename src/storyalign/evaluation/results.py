@@ -1,0 +1,205 @@
+"""What scorers reach on a set: every accuracy with its n, interval, ties, cuts, unscored groups and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from storyalign._version import __version__
+from storyalign.accuracy import DIMENSIONS, SOURCES, chance, chosen_places, credit, macro_average
+from storyalign.bootstrap import Floats, bootstrap_interval, summarize_over_premises
+from storyalign.corpus.evaluation_sets import EvaluationSet
+from storyalign.errors import DataError
+from storyalign.evaluation.scored_sets import Kind, ScoredSet
+from storyalign.records import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerResult:
+    """One row of a table of results. Accuracies are fractions; None where no group is scored."""
+
+    name: str
+    kind: Kind
+    accuracy: float | None
+    """Mean credit over the scored groups, each group with the same weight."""
+    ci: list[float] | None
+    """95% interval of ``accuracy``."""
+    ci_method: str | None
+    """How the intervals were made; see ``bootstrap.summarize_over_premises``."""
+    macro_accuracy: float | None
+    """Mean over the dimensions that have a scored group."""
+    macro_ci: list[float] | None
+    n: int
+    """All groups."""
+    n_ties: int
+    """Groups whose chosen story shares the top."""
+    n_ties_cut: int
+    """Those among them in which a story was cut: the cut may have made the tie."""
+    n_truncated: int
+    """Groups with a story that was cut to the scorer's limit."""
+    n_unscored: int
+    """Groups with a missing reward; they are left out of ``accuracy``."""
+    accuracy_unscored_wrong: float | None
+    """The same with unscored groups counted as wrong, over all ``n``."""
+    ci_unscored_wrong: list[float] | None
+    by_dimension: dict[str, dict[str, Any]]
+    by_source: dict[str, dict[str, Any]]
+    """Name -> accuracy, ci, ci_method, n, n_ties, n_unscored."""
+    unscored: list[dict[str, str]]
+    """``id`` and ``reason`` of each unscored group."""
+    signature: str
+    """What the scorer was, in one line."""
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A table of results: the shape of every results file."""
+
+    scorers: list[ScorerResult]
+    chance: float
+    """Mean of 1 / candidates."""
+    signature: str
+    """Data, rules and kit in one line; the scorers carry their own."""
+    dropped: dict[str, int]
+    """Groups and candidates that the data lost on its way here, by reason."""
+    data: dict[str, Any]
+    """``name``, ``digest``, ``n`` and ``n_premises`` of the set, and ``n_by_dimension`` and ``n_by_source``."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain JSON values: fractions, no NaN."""
+        return asdict(self)
+
+
+def evaluate_scorers(
+    evaluation_set: EvaluationSet, scored_sets: Sequence[ScoredSet], tie_policy: str = "split"
+) -> Results:
+    """Compute the table.
+
+    Args:
+        evaluation_set: instances with a gold order.
+        scored_sets: rewards of each scorer, for every instance.
+        tie_policy: ``split`` (1/k for a tie of k at the top) or ``strict`` (a tie is wrong).
+
+    Raises:
+        DataError: the set has no gold order.
+    """
+    if not evaluation_set.has_gold:
+        raise DataError(f"{evaluation_set.name}: has no gold order; rewards can be had, accuracy cannot")
+    instances = evaluation_set.instances
+    return Results(
+        scorers=[_result(scored, instances, tie_policy) for scored in scored_sets],
+        chance=chance([len(i.stories) for i in instances]) or 0.0,
+        signature=_line(
+            {
+                "data": evaluation_set.name,
+                "digest": evaluation_set.digest,
+                "n": len(instances),
+                "ties": tie_policy,
+                "intervals": "95%",
+                "storyalign": __version__,
+            }
+        ),
+        dropped=dict(evaluation_set.dropped),
+        data={
+            "name": evaluation_set.name,
+            "digest": evaluation_set.digest,
+            "n": len(instances),
+            "n_premises": len({i.prompt for i in instances}),
+            "n_by_dimension": _counts(DIMENSIONS, [i.dimension for i in instances]),
+            "n_by_source": _counts(SOURCES, [i.source for i in instances]),
+        },
+    )
+
+
+def _result(scored: ScoredSet, instances: Sequence[Instance], tie_policy: str) -> ScorerResult:
+    places = [chosen_places(scored.rewards[i.id], 0) for i in instances]
+    premises = [i.prompt for i in instances]
+    cut = [any(scored.truncated.get(i.id, ())) for i in instances]
+    overall = summarize_over_premises(places, premises, tie_policy)
+    wrong = summarize_over_premises([place or 0 for place in places], premises, tie_policy)
+    by_dimension = _by_name(places, premises, [i.dimension for i in instances], DIMENSIONS, tie_policy)
+    by_source = _by_name(places, premises, [i.source for i in instances], SOURCES, tie_policy)
+    macro, macro_ci = _macro(places, instances, by_dimension, tie_policy)
+    return ScorerResult(
+        name=scored.name,
+        kind=scored.kind,
+        **overall,
+        macro_accuracy=macro,
+        macro_ci=macro_ci,
+        n_ties_cut=sum(c and place is not None and place > 1 for c, place in zip(cut, places, strict=True)),
+        n_truncated=sum(cut),
+        accuracy_unscored_wrong=wrong["accuracy"],
+        ci_unscored_wrong=wrong["ci"],
+        by_dimension=by_dimension,
+        by_source=by_source,
+        unscored=[
+            {"id": i.id, "reason": scored.reasons.get(i.id, "a reward is missing")}
+            for i, place in zip(instances, places, strict=True)
+            if place is None
+        ],
+        signature=_line({"scorer": scored.name, **scored.settings, "digest": scored.digest}),
+        settings=dict(scored.settings),
+    )
+
+
+def _by_name(
+    places: Sequence[int | None],
+    premises: Sequence[str],
+    names: Sequence[str | None],
+    order: Sequence[str],
+    tie_policy: str,
+) -> dict[str, dict[str, Any]]:
+    rows = list(zip(places, premises, names, strict=True))
+    parts = {name: [(place, premise) for place, premise, own in rows if own == name] for name in order}
+    return {
+        name: summarize_over_premises([p for p, _ in part], [p for _, p in part], tie_policy)
+        for name, part in parts.items()
+        if part
+    }
+
+
+def _macro(
+    places: Sequence[int | None],
+    instances: Sequence[Instance],
+    by_dimension: Mapping[str, Mapping[str, Any]],
+    tie_policy: str,
+) -> tuple[float | None, list[float] | None]:
+    present = {name: dict(part) for name, part in by_dimension.items() if part["accuracy"] is not None}
+    macro, macro_ci = macro_average(list(present.values()))
+    rows = [(i, p) for i, p in zip(instances, places, strict=True) if p is not None and i.dimension in present]
+    if len({i.prompt for i, _ in rows}) in (len(rows), 1):
+        return macro, macro_ci  # no premise stands behind two groups, or one stands behind all
+    columns = np.zeros((len(rows), 2 * len(present)))
+    for row, (instance, place) in enumerate(rows):
+        column = 2 * list(present).index(str(instance.dimension))
+        columns[row, column : column + 2] = float(credit(place, tie_policy)), 1.0
+    interval = bootstrap_interval(columns, [i.prompt for i, _ in rows], _mean_of_shares)
+    if interval is None or interval[1] - interval[0] < 1e-9:
+        return macro, macro_ci
+    return macro, list(interval)
+
+
+def _mean_of_shares(totals: Floats) -> Floats:
+    """Average the drawn dimensions; one that a draw lacks leaves the average of the others."""
+    shares = totals[:, 0::2] / totals[:, 1::2]
+    drawn = np.isfinite(shares)
+    return np.asarray(np.where(drawn, shares, 0.0).sum(axis=1) / drawn.sum(axis=1), dtype=float)
+
+
+def _counts(order: Sequence[str], names: Sequence[str | None]) -> dict[str, int]:
+    return {name: names.count(name) for name in order if name in names}
+
+
+def _line(parts: Mapping[str, Any]) -> str:
+    """Write settings in one line; digests by their first 12 digits, what is not set left out."""
+    return "|".join(f"{key}={_short(value)}" for key, value in parts.items() if value not in (None, ""))
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    is_digest = len(text) >= 32 and all(c in "0123456789abcdef" for c in text)
+    return text[:12] if is_digest else text
