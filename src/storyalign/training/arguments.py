@@ -1,0 +1,267 @@
+"""The options of ``train.py``: TRL's and transformers' own, and what the kit adds; unknown ones are refused."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+from trl import ModelConfig, RewardConfig, TrlParser
+
+from storyalign.errors import RecipeError
+from storyalign.training.pairs import PairSource
+
+OVER_LENGTH = ("error", "drop", "truncate")
+KEEP = ("head", "tail", "middle")
+
+
+@dataclass
+class TrainingRecipe(RewardConfig):  # type: ignore[misc]
+    """TRL's ``RewardConfig`` with the kit's defaults and options.
+
+    ``output_dir`` is the folder of the finished model; checkpoints stand beside it in ``<output_dir>-checkpoints``.
+    """
+
+    output_dir: str | None = field(
+        default=None, metadata={"help": "Folder of the finished model. Checkpoints go to OUTPUT_DIR-checkpoints."}
+    )
+    learning_rate: float = field(default=2e-5, metadata={"help": "The initial learning rate for AdamW."})
+    num_train_epochs: float = field(default=1.0, metadata={"help": "Passes over the training pairs."})
+    per_device_train_batch_size: int = field(default=1, metadata={"help": "Pairs per forward pass and device."})
+    per_device_eval_batch_size: int = field(default=4, metadata={"help": "Validation pairs per forward pass."})
+    max_length: int | None = field(
+        default=16384, metadata={"help": "Longest conversation (premise and story) in tokens."}
+    )
+    over_length: str = field(
+        default="error",
+        metadata={"help": "What happens to longer ones: error, drop the pair, or truncate the story.", "choices": OVER_LENGTH},
+    )
+    truncate: str = field(
+        default="head", metadata={"help": "The part of a truncated story that is kept.", "choices": KEEP}
+    )
+    max_lost_share: float = field(
+        default=0.05, metadata={"help": "Training stops before the first step if a larger share of pairs is cut or dropped."}
+    )
+    freeze_layers: int = field(
+        default=0, metadata={"help": "Keep the embeddings and this many lower layers as they are."}
+    )
+    gradient_checkpointing: bool = field(
+        default=False, metadata={"help": "Recompute activations in the backward pass: less memory, slower."}
+    )
+    label_smoothing_factor: float = field(
+        default=0.0, metadata={"help": "Share of pairs assumed to be labelled the wrong way round, 0 to 0.5."}
+    )
+    engagement_margin: float = field(
+        default=0.0,
+        metadata={"help": "Scale of a margin taken from the readers' engagement: scale * log of the two counts' ratio."},
+    )
+    balance_length: bool = field(
+        default=False,
+        metadata={"help": "Leave out pairs until the chosen story is the longer one in half of the rest."},
+    )
+    benchmark: str | None = field(
+        default=None, metadata={"help": "A StoryRMB folder or name; its top-1 accuracy is logged at every evaluation."}
+    )
+    merge_adapter: bool = field(
+        default=True, metadata={"help": "With LoRA: save the model with the adapter merged into its weights."}
+    )
+    resume_from_checkpoint: str | None = field(
+        default="auto", metadata={"help": "auto (the last whole checkpoint of this very run), never, or a checkpoint."}
+    )
+    keep_checkpoints: bool = field(
+        default=True, metadata={"help": "Keep the checkpoints after the finished model is saved."}
+    )
+    overwrite: bool = field(
+        default=False, metadata={"help": "Replace a model or checkpoints of another run in OUTPUT_DIR."}
+    )
+    cpu_threads: int | None = field(
+        default=None, metadata={"help": "Threads per process on CPU; default: the free cores shared out evenly."}
+    )
+    save_total_limit: int | None = field(default=2, metadata={"help": "Checkpoints kept at the same time."})
+    logging_nan_inf_filter: bool = field(default=False, metadata={"help": "Leave as it is: NaN ends the run."})
+    ddp_find_unused_parameters: bool | None = field(
+        default=False, metadata={"help": "Every trainable weight of a reward model takes part in each step."}
+    )
+
+    def __post_init__(self) -> None:
+        """Check the kit's options and settle what depends on the machine.
+
+        Raises:
+            RecipeError: an option is missing, unknown or contradictory.
+        """
+        if not self.output_dir:
+            raise RecipeError("output_dir is missing; name the folder of the finished model with --output_dir DIR")
+        one_of("over_length", self.over_length, OVER_LENGTH)
+        one_of("truncate", self.truncate, KEEP)
+        between("max_lost_share", self.max_lost_share, 0.0, 1.0)
+        between("label_smoothing_factor", self.label_smoothing_factor, 0.0, 0.5)
+        if self.freeze_layers < 0 or self.engagement_margin < 0:
+            raise RecipeError("freeze_layers and engagement_margin may not be negative")
+        if self.push_to_hub:
+            raise RecipeError("push_to_hub would upload without the release checks; train first, then release the model")
+        if self.bf16 is None:
+            self.bf16 = not self.use_cpu and not self.fp16
+        # One name for the user, the library's newer name underneath.
+        if "activation_checkpointing" in self.__dataclass_fields__:
+            self.activation_checkpointing = bool(self.gradient_checkpointing or self.activation_checkpointing)
+            self.gradient_checkpointing = None
+        self.remove_unused_columns = False
+        super().__post_init__()
+
+    @property
+    def checkpoints_dir(self) -> Path:
+        """The folder of this run's checkpoints."""
+        model = Path(str(self.output_dir))
+        return model.with_name(f"{model.name}-checkpoints")
+
+
+@dataclass
+class ModelRecipe(ModelConfig):  # type: ignore[misc]
+    """TRL's ``ModelConfig``; with LoRA the reward head is trained in full."""
+
+    def __post_init__(self) -> None:
+        """Check that a model is named and fill in what a reward model needs.
+
+        Raises:
+            RecipeError: no model is named.
+        """
+        super().__post_init__()
+        if not self.model_name_or_path:
+            raise RecipeError("model_name_or_path is missing; name the base model, a folder or a Hub id")
+        if self.load_in_4bit or self.load_in_8bit:
+            raise RecipeError("load_in_4bit and load_in_8bit are not supported; use LoRA with --use_peft")
+        self.lora_task_type = "SEQ_CLS"
+        self.lora_modules_to_save = sorted({*(self.lora_modules_to_save or ()), "score"})
+
+
+@dataclass
+class DataRecipe:
+    """Which pairs to train on and to validate with.
+
+    Either ``dataset_name`` (with its splits), or ``datasets``: a list of mappings with the keys of ``PairSource``.
+    """
+
+    dataset_name: str | None = field(
+        default=None, metadata={"help": "A name for load_dataset, a folder, a Hub id, or a JSONL file of pairs."}
+    )
+    dataset_config: str | None = field(default=None, metadata={"help": "The dataset's configuration."})
+    dataset_train_split: str = field(default="train", metadata={"help": "The split to train on."})
+    dataset_validation_split: str | None = field(
+        default=None, metadata={"help": "The split to validate with, if there is to be validation."}
+    )
+    datasets: list[Any] = field(
+        default_factory=list, metadata={"help": "Several sets (in YAML): path, name, split, weight, revision."}
+    )
+    validation_datasets: list[Any] = field(
+        default_factory=list, metadata={"help": "Sets to validate with (in YAML), written like `datasets`."}
+    )
+    validation_share: float = field(
+        default=0.0, metadata={"help": "Share of the premises held out for validation, where no split is named."}
+    )
+    max_pairs: int | None = field(
+        default=None, metadata={"help": "Train on this many pairs only, drawn with the seed."}
+    )
+
+    def __post_init__(self) -> None:
+        """Turn mappings into sources and check the combination.
+
+        Raises:
+            RecipeError: no set, or two ways of naming one.
+        """
+        self.datasets = [to_source(entry) for entry in self.datasets]
+        self.validation_datasets = [to_source(entry) for entry in self.validation_datasets]
+        if bool(self.dataset_name) == bool(self.datasets):
+            raise RecipeError("name the training pairs with either dataset_name or datasets, not both and not neither")
+        between("validation_share", self.validation_share, 0.0, 0.9)
+        if self.validation_share and (self.validation_datasets or self.dataset_validation_split):
+            raise RecipeError("validation_share is for sets without a validation split; leave one of the two out")
+
+    @property
+    def train_sources(self) -> list[PairSource]:
+        """The sets to train on."""
+        if self.dataset_name is None:
+            return list(self.datasets)
+        return [PairSource(self.dataset_name, self.dataset_config, self.dataset_train_split)]
+
+    @property
+    def validation_sources(self) -> list[PairSource]:
+        """The sets to validate with; empty where there is no validation or it is split off the training pairs."""
+        named = list(self.validation_datasets)
+        if self.dataset_name is not None and self.dataset_validation_split is not None:
+            named.insert(0, PairSource(self.dataset_name, self.dataset_config, self.dataset_validation_split))
+        return named
+
+
+class Recipe(NamedTuple):
+    """Everything that a training run was asked for."""
+
+    training: TrainingRecipe
+    model: ModelRecipe
+    data: DataRecipe
+
+
+def parse_recipe(argv: Sequence[str] | None = None) -> Recipe:
+    """Read ``--config FILE.yaml`` and the options that override it.
+
+    Args:
+        argv: the command line without the program's name; the real one by default.
+
+    Raises:
+        RecipeError: the file is missing or no YAML mapping, or an option is unknown, missing or contradictory.
+    """
+    import yaml
+
+    parser = TrlParser((TrainingRecipe, ModelRecipe, DataRecipe), allow_abbrev=False, prog="train.py")
+    # bf16 and device placement go wrong on a machine without an accelerator unless this is set before anything else.
+    parser.set_defaults(use_cpu=not torch.accelerator.is_available())
+    try:
+        training, model, data = parser.parse_args_and_config(args=argv)
+    except FileNotFoundError as error:
+        raise RecipeError(f"{error.filename}: no such recipe; see the folder recipes/") from error
+    except yaml.YAMLError as error:
+        raise RecipeError(f"the recipe is not valid YAML: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        unknown = re.findall(r"'--([^'=]+)", str(error)) if "nknown" in str(error) or "not used" in str(error) else []
+        if not unknown:
+            raise RecipeError(f"the recipe cannot be used: {' '.join(str(error).split())}") from error
+        raise RecipeError(_unknown(unknown)) from error
+    return Recipe(training, model, data)
+
+
+def to_source(entry: Any) -> PairSource:
+    """Turn one entry of ``datasets`` into a source.
+
+    Raises:
+        RecipeError: no mapping, an unknown key, or no path.
+    """
+    known = {f.name for f in fields(PairSource)}
+    if isinstance(entry, PairSource):
+        return entry
+    if not isinstance(entry, dict) or "path" not in entry or not set(entry) <= known:
+        raise RecipeError(f"datasets: {entry!r} is no mapping with path and, as needed, {', '.join(sorted(known - {'path'}))}")
+    return PairSource(**entry)
+
+
+def one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Refuse a value that is not in the list."""
+    if value not in known:
+        raise RecipeError(f"{name} is {value!r}; expected one of {', '.join(known)}")
+
+
+def between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a number outside of the closed interval."""
+    if not low <= value <= high:
+        raise RecipeError(f"{name} is {value}; expected {low} to {high}")
+
+
+def _unknown(names: Sequence[str]) -> str:
+    known = [f.name for cls in (TrainingRecipe, ModelRecipe, DataRecipe) for f in fields(cls)]
+    hints = []
+    for name in names:
+        near = difflib.get_close_matches(name, known, n=1)
+        hints.append(f"{name} (did you mean {near[0]}?)" if near else name)
+    return f"unknown option in the recipe or on the command line: {', '.join(hints)}"

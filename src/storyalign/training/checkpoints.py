@@ -1,0 +1,158 @@
+"""Which run a folder belongs to, and where to go on: only whole checkpoints of the very same run count."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from storyalign.errors import DataError, RecipeError
+from storyalign.files import write_json
+from storyalign.text import digest
+from storyalign.training.arguments import Recipe, TrainingRecipe
+
+RUN_FILE = "run.json"
+"""In the checkpoints folder: whose checkpoints these are."""
+
+RECORD_FILE = "training.json"
+"""In a finished model's folder, written last: what it was trained with. Without it the folder is not finished."""
+
+_NO_EFFECT = re.compile(
+    r"output_dir|log_.*|logging_.*|save_.*|eval_.*|do_.*|report_to|run_name|project|trackio_.*|hub_.*|push_.*|"
+    r"disable_tqdm|dataloader_.*|dataset_num_proc|resume_from_checkpoint|keep_checkpoints|overwrite|cpu_threads|"
+    r"per_device_eval_batch_size|benchmark|max_lost_share|.*_on_start|.*_on_each_node|debug|use_cpu|"
+    r"gradient_checkpointing.*|activation_checkpointing.*|ddp_.*|parallelism_config|deepspeed|fsdp.*|accelerator_config"
+)
+"""Options that do not change the trained weights (but for rounding)."""
+
+
+class Start(NamedTuple):
+    """How to begin."""
+
+    finished: bool
+    """The finished model of this very run is already there."""
+    checkpoint: Path | None
+    """The checkpoint to go on from."""
+
+
+def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: str) -> str:
+    """Hash everything that shapes the trained weights."""
+    options: dict[str, Any] = {}
+    for part in recipe:
+        for field in fields(part):
+            if not _NO_EFFECT.fullmatch(field.name):
+                options[field.name] = getattr(part, field.name)
+    options.pop("dataset_name", None), options.pop("datasets", None)  # the rows count, not where they lie
+    options.pop("model_name_or_path", None)
+    for name in ("device_map", "validation_datasets", "dataset_validation_split"):
+        options.pop(name, None)
+    return digest(orjson.dumps(options, default=str, option=orjson.OPT_SORT_KEYS).decode(), *data_digests, base_digest)
+
+
+def find_start(args: TrainingRecipe, fingerprint: str) -> Start:
+    """Decide between done, resume and a fresh start; nothing is changed on disk.
+
+    Raises:
+        RecipeError: the folders hold another run, or the named checkpoint is not whole.
+    """
+    wanted = args.resume_from_checkpoint or "auto"
+    record = read_record(Path(str(args.output_dir)))
+    owner = _read(args.checkpoints_dir / RUN_FILE)
+    if args.overwrite:
+        return Start(False, None)
+    if record is not None:
+        if record.get("fingerprint") == fingerprint:
+            return Start(True, None)
+        raise RecipeError(
+            f"{args.output_dir} holds a model trained with another recipe, data or base; "
+            "choose another --output_dir, or replace it with --overwrite"
+        )
+    if wanted not in ("auto", "never", "true", "false", "True", "False"):
+        checkpoint = Path(wanted)
+        if not is_whole(checkpoint):
+            raise RecipeError(f"{checkpoint}: no whole checkpoint; choose another, or --resume_from_checkpoint auto")
+        return Start(False, checkpoint)
+    if owner is not None and owner.get("fingerprint") != fingerprint:
+        raise RecipeError(
+            f"{args.checkpoints_dir} holds checkpoints of another recipe, data or base; "
+            "choose another --output_dir, or replace them with --overwrite"
+        )
+    if wanted in ("never", "false", "False"):
+        return Start(False, None)
+    return Start(False, last_checkpoint(args.checkpoints_dir))
+
+
+def claim(args: TrainingRecipe, fingerprint: str, start: Start) -> None:
+    """Make the checkpoints folder this run's own: half-written checkpoints go, and on a fresh start old ones too."""
+    folder = args.checkpoints_dir
+    for checkpoint in list_checkpoints(folder):
+        stale = start.checkpoint is None
+        if stale or not is_whole(checkpoint):
+            shutil.rmtree(checkpoint)
+    write_json(folder / RUN_FILE, {"fingerprint": fingerprint})
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Give the latest whole checkpoint."""
+    return next((c for c in reversed(list_checkpoints(folder)) if is_whole(c)), None)
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Give all checkpoints, whole or not, by step."""
+    found = [(int(m[1]), p) for p in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", p.name))]
+    return [path for _, path in sorted(found)]
+
+
+def is_whole(checkpoint: Path) -> bool:
+    """Tell whether a checkpoint was written to its end.
+
+    ``trainer_state.json`` is written last; the weights are looked at too, as a full disk can cut them short.
+    """
+    state = _read(checkpoint / "trainer_state.json")
+    if state is None or not isinstance(state.get("global_step"), int):
+        return False
+    return all(_is_whole_safetensors(file) for file in checkpoint.rglob("*.safetensors"))
+
+
+def read_record(model: Path) -> dict[str, Any] | None:
+    """Read what a finished model was trained with; None where the folder holds no finished model."""
+    return _read(model / RECORD_FILE)
+
+
+def digest_folder(folder: Path) -> str:
+    """Hash a base model by its files' names, sizes and, for weights, both ends; quick even for large ones."""
+    parts = []
+    for path in sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".json", ".jinja", ".model")):
+        size = path.stat().st_size
+        with path.open("rb") as handle:
+            head = handle.read(1 << 20)
+            handle.seek(max(size - (1 << 20), 0))
+            parts.append(f"{path.name} {size} {digest(head.hex(), handle.read().hex())}")
+    return digest(*parts)
+
+
+def _is_whole_safetensors(path: Path) -> bool:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt"):
+            return True
+    except (SafetensorError, OSError):
+        return False
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    try:
+        value = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    except orjson.JSONDecodeError:
+        return None  # cut short by a crash: as good as missing
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,141 @@
+"""The training pairs of one epoch: several sets by weight, a held-out share by premise, and the batches made of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.utils.data import Dataset
+
+from storyalign.errors import DataError
+from storyalign.text import digest
+from storyalign.training.tokens import TokenPairs
+
+if TYPE_CHECKING:
+    import datasets
+
+
+class PairBatch(NamedTuple):
+    """One batch of pairs without padding."""
+
+    segments: list[torch.Tensor]
+    """Token ids, 1-D: all chosen conversations, then all rejected ones in the same order."""
+    weights: torch.Tensor
+    """(pairs,) 1 for a pair, 0 for a filler."""
+    margin: torch.Tensor | None
+    """(pairs,) by how much the chosen story should win."""
+    indices: torch.Tensor
+    """(pairs,) each pair's place in the dataset."""
+
+
+class PairDataset(Dataset[dict[str, Any]]):
+    """Rows of token ids; index ``len(self) + i`` is pair ``i`` as a filler of weight zero.
+
+    Args:
+        sets: tokenised sets; dropped pairs are left out.
+        seed: of the draws that a weight with a fraction needs.
+        engagement_margin: scale of the margin taken from the readers' engagement; 0 for none.
+    """
+
+    def __init__(self, sets: Sequence[TokenPairs], *, seed: int = 0, engagement_margin: float = 0.0) -> None:
+        from datasets import concatenate_datasets
+
+        parts = [part for number, pairs in enumerate(sets) for part in _weighted(pairs, random.Random(f"{seed}/{number}"))]
+        self.rows: datasets.Dataset = concatenate_datasets(parts)
+        self.engagement_margin = engagement_margin
+        if not len(self.rows):
+            raise DataError("no pair is left to train on: all of them are longer than max_length")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        row = dict(self.rows[index % len(self)])
+        row["index"], row["weight"] = index % len(self), float(index < len(self))
+        return row
+
+    @property
+    def lengths(self) -> list[int]:
+        """Real tokens of each pair, both stories together."""
+        return list(self.rows["n_tokens"])
+
+    @property
+    def constructions(self) -> list[str]:
+        """The construction of each pair."""
+        return list(self.rows["construction"])
+
+    def counts(self) -> dict[str, int]:
+        """Pairs per construction, with a weighted set's repetitions."""
+        return dict(sorted(Counter(self.constructions).items()))
+
+    def collate(self, examples: Sequence[dict[str, Any]]) -> PairBatch:
+        """Put rows together; nothing is padded."""
+        ids = [e["chosen_ids"] for e in examples] + [e["rejected_ids"] for e in examples]
+        margin = None
+        if self.engagement_margin:
+            margin = torch.tensor([self.engagement_margin * (e["engagement_ratio"] or 0.0) for e in examples])
+        return PairBatch(
+            [torch.tensor(i, dtype=torch.long) for i in ids],
+            torch.tensor([e["weight"] for e in examples]),
+            margin,
+            torch.tensor([e["index"] for e in examples]),
+        )
+
+    def select(self, indices: Sequence[int]) -> None:
+        """Keep these rows only, in this order."""
+        self.rows = self.rows.select(indices)
+
+
+def balance_length(rows: PairDataset, seed: int) -> int:
+    """Leave out pairs, drawn with the seed, until the chosen story is the longer one as often as the rejected one.
+
+    Returns:
+        How many pairs were left out.
+    """
+    longer: dict[bool, list[int]] = {True: [], False: []}
+    keep = []
+    for index in range(len(rows)):
+        row = rows[index]
+        chosen, rejected = len(row["chosen_ids"]), len(row["rejected_ids"])
+        (keep if chosen == rejected else longer[chosen > rejected]).append(index)
+    size = min(map(len, longer.values()))
+    for group in longer.values():
+        keep.extend(random.Random(seed).sample(group, size))
+    left_out = len(rows) - len(keep)
+    if keep:
+        rows.select(sorted(keep))
+        return left_out
+    raise DataError("balance_length: the chosen story is the longer one in every pair, or in none; nothing would be left")
+
+
+def split_by_premise(prompts: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Hold out a share of the premises; no premise is on both sides.
+
+    Args:
+        prompts: the premise of each pair.
+        share: of the premises, 0 to 1; at least one is held out and at least one stays.
+        seed: of the draw.
+
+    Returns:
+        Indices to train on, and indices to validate with.
+
+    Raises:
+        DataError: there is only one premise.
+    """
+    premises = sorted(set(prompts), key=lambda text: digest(str(seed), text))
+    if len(premises) < 2:
+        raise DataError("validation_share: all pairs have the same premise; name a validation split instead")
+    held_out = set(premises[: min(max(round(share * len(premises)), 1), len(premises) - 1)])
+    train = [i for i, prompt in enumerate(prompts) if prompt not in held_out]
+    return train, [i for i, prompt in enumerate(prompts) if prompt in held_out]
+
+
+def _weighted(pairs: TokenPairs, draw: random.Random) -> list[datasets.Dataset]:
+    kept = [i for i, fate in enumerate(pairs.rows["fate"]) if fate != "dropped"]
+    whole, fraction = divmod(pairs.source.weight, 1)
+    extra = sorted(draw.sample(kept, round(fraction * len(kept))))
+    indices = kept * int(whole) + extra
+    return [pairs.rows.select(indices)] if indices else []
