@@ -146,7 +146,7 @@ def one_by_one(model: PreTrainedModel, segments: Sequence[torch.Tensor]) -> list
     The padding id is taken out of the configuration meanwhile: heads then read the last token, whatever it is.
     """
     device = next(model.parameters()).device
-    with _no_padding_id(model):
+    with _no_padding_id(getattr(model, "module", model)):
         return [model(input_ids=s.reshape(1, -1).to(device), use_cache=False) for s in segments]
 
 
@@ -155,6 +155,8 @@ def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any 
         return type(self).forward(self, input_ids, *args, **kwargs)
     lengths = [int(n) for n in segment_lengths]
     device = input_ids.device
+    # An adapter's wrapper hands on every argument that it knows, set or not.
+    kwargs = {name: value for name, value in kwargs.items() if value is not None and name != "return_dict"}
     hidden = getattr(self, self.base_model_prefix)(
         input_ids=input_ids,
         # Four dimensions: transformers takes it as a finished mask and builds none; the attention ignores it.
@@ -164,7 +166,9 @@ def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any 
         **kwargs,
     ).last_hidden_state
     last = torch.tensor(lengths, device=device).cumsum(0) - 1
-    return SequenceClassifierOutputWithPast(logits=self.score(hidden[0, last]))
+    with torch.autocast(device.type, enabled=False):  # under mixed precision the head still computes in its own
+        rewards = self.score(hidden[0, last].to(next(self.score.parameters()).dtype))
+    return SequenceClassifierOutputWithPast(logits=rewards)
 
 
 @torch.no_grad()

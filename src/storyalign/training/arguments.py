@@ -7,10 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from trl import ModelConfig, RewardConfig, TrlParser
+from trl.scripts.utils import TrlParser
+from trl.trainer.model_config import ModelConfig
+from trl.trainer.reward_config import RewardConfig
 
 from storyalign.errors import RecipeError
 from storyalign.training.pairs import PairSource
@@ -20,7 +22,7 @@ KEEP = ("head", "tail", "middle")
 
 
 @dataclass
-class TrainingRecipe(RewardConfig):  # type: ignore[misc]
+class TrainingRecipe(RewardConfig):
     """TRL's ``RewardConfig`` with the kit's defaults and options.
 
     ``output_dir`` is the folder of the finished model; checkpoints stand beside it in ``<output_dir>-checkpoints``.
@@ -38,13 +40,17 @@ class TrainingRecipe(RewardConfig):  # type: ignore[misc]
     )
     over_length: str = field(
         default="error",
-        metadata={"help": "What happens to longer ones: error, drop the pair, or truncate the story.", "choices": OVER_LENGTH},
+        metadata={
+            "help": "For longer ones: error, drop the pair, or truncate the story.",
+            "choices": OVER_LENGTH,
+        },
     )
     truncate: str = field(
         default="head", metadata={"help": "The part of a truncated story that is kept.", "choices": KEEP}
     )
     max_lost_share: float = field(
-        default=0.05, metadata={"help": "Training stops before the first step if a larger share of pairs is cut or dropped."}
+        default=0.05,
+        metadata={"help": "Stop before the first step if a larger share of pairs is cut or dropped."},
     )
     freeze_layers: int = field(
         default=0, metadata={"help": "Keep the embeddings and this many lower layers as they are."}
@@ -57,7 +63,7 @@ class TrainingRecipe(RewardConfig):  # type: ignore[misc]
     )
     engagement_margin: float = field(
         default=0.0,
-        metadata={"help": "Scale of a margin taken from the readers' engagement: scale * log of the two counts' ratio."},
+        metadata={"help": "Scale of a margin from the readers' engagement: scale * log of the counts' ratio."},
     )
     balance_length: bool = field(
         default=False,
@@ -102,15 +108,15 @@ class TrainingRecipe(RewardConfig):  # type: ignore[misc]
         if self.freeze_layers < 0 or self.engagement_margin < 0:
             raise RecipeError("freeze_layers and engagement_margin may not be negative")
         if self.push_to_hub:
-            raise RecipeError("push_to_hub would upload without the release checks; train first, then release the model")
+            raise RecipeError("push_to_hub would skip the release checks; train first, then release the model")
         if self.bf16 is None:
             self.bf16 = not self.use_cpu and not self.fp16
         # One name for the user, the library's newer name underneath.
         if "activation_checkpointing" in self.__dataclass_fields__:
             self.activation_checkpointing = bool(self.gradient_checkpointing or self.activation_checkpointing)
-            self.gradient_checkpointing = None
+            self.gradient_checkpointing = None  # type: ignore[assignment]
         self.remove_unused_columns = False
-        super().__post_init__()
+        super().__post_init__()  # type: ignore[no-untyped-call]
 
     @property
     def checkpoints_dir(self) -> Path:
@@ -120,7 +126,7 @@ class TrainingRecipe(RewardConfig):  # type: ignore[misc]
 
 
 @dataclass
-class ModelRecipe(ModelConfig):  # type: ignore[misc]
+class ModelRecipe(ModelConfig):
     """TRL's ``ModelConfig``; with LoRA the reward head is trained in full."""
 
     def __post_init__(self) -> None:
@@ -129,7 +135,7 @@ class ModelRecipe(ModelConfig):  # type: ignore[misc]
         Raises:
             RecipeError: no model is named.
         """
-        super().__post_init__()
+        super().__post_init__()  # type: ignore[no-untyped-call]
         if not self.model_name_or_path:
             raise RecipeError("model_name_or_path is missing; name the base model, a folder or a Hub id")
         if self.load_in_4bit or self.load_in_8bit:
@@ -215,7 +221,7 @@ def parse_recipe(argv: Sequence[str] | None = None) -> Recipe:
     """
     import yaml
 
-    parser = TrlParser((TrainingRecipe, ModelRecipe, DataRecipe), allow_abbrev=False, prog="train.py")
+    parser = TrlParser([TrainingRecipe, ModelRecipe, DataRecipe], allow_abbrev=False, prog="train.py")  # type: ignore[list-item]
     # bf16 and device placement go wrong on a machine without an accelerator unless this is set before anything else.
     parser.set_defaults(use_cpu=not torch.accelerator.is_available())
     try:
@@ -242,7 +248,9 @@ def to_source(entry: Any) -> PairSource:
     if isinstance(entry, PairSource):
         return entry
     if not isinstance(entry, dict) or "path" not in entry or not set(entry) <= known:
-        raise RecipeError(f"datasets: {entry!r} is no mapping with path and, as needed, {', '.join(sorted(known - {'path'}))}")
+        raise RecipeError(
+            f"datasets: {entry!r} is no mapping with path and, as needed, {', '.join(sorted(known - {'path'}))}"
+        )
     return PairSource(**entry)
 
 

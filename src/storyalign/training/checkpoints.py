@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +64,8 @@ def find_start(args: TrainingRecipe, fingerprint: str) -> Start:
     record = read_record(Path(str(args.output_dir)))
     owner = _read(args.checkpoints_dir / RUN_FILE)
     if args.overwrite:
-        return Start(False, None)
+        begun = owner is not None and owner.get("fingerprint") == fingerprint and record is None
+        return Start(False, last_checkpoint(args.checkpoints_dir) if begun else None)
     if record is not None:
         if record.get("fingerprint") == fingerprint:
             return Start(True, None)
@@ -146,7 +147,7 @@ def _is_whole_safetensors(path: Path) -> bool:
         return False
 
 
-def _read(path: Path) -> Mapping[str, Any] | None:
+def _read(path: Path) -> dict[str, Any] | None:
     try:
         value = orjson.loads(path.read_bytes())
     except FileNotFoundError:

@@ -7,7 +7,8 @@ without an accelerator trains unsharded. Both are found here and become errors.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -17,6 +18,8 @@ from accelerate.commands.config.config_args import default_config_file, load_con
 from accelerate.commands.launch import launch_command_parser
 
 from storyalign.errors import RecipeError
+
+_MODULE = "accelerate/commands/launch.py"
 
 
 class Launch(NamedTuple):
@@ -50,22 +53,33 @@ def read_launch(command: Sequence[str] | None = None) -> Launch:
     return Launch(max(processes, 1), sharding, asked.threads_set or "OMP_NUM_THREADS" in threads)
 
 
-def check_world(launch: Launch, processes: int, sharded_as: str | None) -> None:
+def check_processes(launch: Launch, processes: int) -> None:
     """Compare the processes that are with those asked for.
 
     Args:
         launch: what was asked for.
         processes: how many processes train together.
-        sharded_as: how the weights are sharded between them: ``fsdp``, ``deepspeed`` or None.
 
     Raises:
-        RecipeError: there are fewer processes, or less sharding, than asked.
+        RecipeError: there are fewer.
     """
     if processes < launch.processes:
         raise RecipeError(
             f"{launch.processes} processes were asked for, but {processes} came up; on CPU launch with "
             "--config_file recipes/accelerate/two_cpu.yaml (accelerate's --cpu and MULTI_CPU start a single process)"
         )
+
+
+def check_sharding(launch: Launch, sharded_as: str | None) -> None:
+    """Compare the sharding of the weights with the one asked for.
+
+    Args:
+        launch: what was asked for.
+        sharded_as: how the weights are sharded between the processes: ``fsdp``, ``deepspeed`` or None.
+
+    Raises:
+        RecipeError: it is another one, or none.
+    """
     if launch.sharding is not None and launch.sharding != sharded_as:
         raise RecipeError(
             f"{launch.sharding} was asked for, but the weights are not sharded that way here; "
@@ -96,6 +110,11 @@ def world_size() -> int:
     return int(PartialState().num_processes)
 
 
+def printer() -> Callable[[object], None]:
+    """Give a ``print`` that speaks on the first process only."""
+    return print if PartialState().is_main_process else lambda _: None
+
+
 def _parent() -> tuple[list[str], dict[str, str]]:
     try:
         parent = psutil.Process().parent()
@@ -116,7 +135,7 @@ def _asked_of_accelerate(command: list[str]) -> _Asked:
     if options is None:
         return _Asked(0)
     args, _ = launch_command_parser().parse_known_args(options)
-    file = args.config_file or (default_config_file if os.path.isfile(default_config_file) and not args.cpu else None)
+    file = args.config_file or (default_config_file if Path(default_config_file).is_file() and not args.cpu else None)
     config = load_config_from_file(file) if file else None
     processes = args.num_processes or getattr(config, "num_processes", None) or 1
     kind = str(getattr(getattr(config, "distributed_type", None), "value", "")).lower()
@@ -127,9 +146,11 @@ def _asked_of_accelerate(command: list[str]) -> _Asked:
 
 def _options_of_accelerate(command: list[str]) -> list[str] | None:
     for index, part in enumerate(command[:4]):
-        name = os.path.basename(part)
+        name = Path(part).name
         if name == "accelerate" and command[index + 1 : index + 2] == ["launch"]:
             return command[index + 2 :]
-        if name in ("accelerate-launch", "accelerate.commands.launch") or part.endswith("accelerate/commands/launch.py"):
+        if name in ("accelerate-launch", "accelerate.commands.launch") or part.endswith(
+            "accelerate/commands/launch.py"
+        ):
             return command[index + 1 :]
     return None

@@ -1,11 +1,11 @@
-"""The training pairs of one epoch: several sets by weight, a held-out share by premise, and the batches made of them."""
+"""The pairs of one epoch: several sets by weight, a held-out share by premise, and the batches made of them."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import Dataset
@@ -16,19 +16,6 @@ from storyalign.training.tokens import TokenPairs
 
 if TYPE_CHECKING:
     import datasets
-
-
-class PairBatch(NamedTuple):
-    """One batch of pairs without padding."""
-
-    segments: list[torch.Tensor]
-    """Token ids, 1-D: all chosen conversations, then all rejected ones in the same order."""
-    weights: torch.Tensor
-    """(pairs,) 1 for a pair, 0 for a filler."""
-    margin: torch.Tensor | None
-    """(pairs,) by how much the chosen story should win."""
-    indices: torch.Tensor
-    """(pairs,) each pair's place in the dataset."""
 
 
 class PairDataset(Dataset[dict[str, Any]]):
@@ -43,7 +30,9 @@ class PairDataset(Dataset[dict[str, Any]]):
     def __init__(self, sets: Sequence[TokenPairs], *, seed: int = 0, engagement_margin: float = 0.0) -> None:
         from datasets import concatenate_datasets
 
-        parts = [part for number, pairs in enumerate(sets) for part in _weighted(pairs, random.Random(f"{seed}/{number}"))]
+        parts = [
+            part for number, pairs in enumerate(sets) for part in _weighted(pairs, random.Random(f"{seed}/{number}"))
+        ]
         self.rows: datasets.Dataset = concatenate_datasets(parts)
         self.engagement_margin = engagement_margin
         if not len(self.rows):
@@ -71,18 +60,23 @@ class PairDataset(Dataset[dict[str, Any]]):
         """Pairs per construction, with a weighted set's repetitions."""
         return dict(sorted(Counter(self.constructions).items()))
 
-    def collate(self, examples: Sequence[dict[str, Any]]) -> PairBatch:
-        """Put rows together; nothing is padded."""
+    def collate(self, examples: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Put rows together; nothing is padded.
+
+        Returns:
+            ``segments``: token ids, 1-D each, all chosen conversations and then all rejected ones in the same order;
+            ``weight``: (pairs,) 1 for a pair, 0 for a filler; ``index``: (pairs,) places in this dataset; and, where
+            margins are asked for, ``margin``: (pairs,) by how much the chosen story should win.
+        """
         ids = [e["chosen_ids"] for e in examples] + [e["rejected_ids"] for e in examples]
-        margin = None
+        batch = {
+            "segments": [torch.tensor(i, dtype=torch.long) for i in ids],
+            "weight": torch.tensor([e["weight"] for e in examples]),
+            "index": torch.tensor([e["index"] for e in examples]),
+        }
         if self.engagement_margin:
-            margin = torch.tensor([self.engagement_margin * (e["engagement_ratio"] or 0.0) for e in examples])
-        return PairBatch(
-            [torch.tensor(i, dtype=torch.long) for i in ids],
-            torch.tensor([e["weight"] for e in examples]),
-            margin,
-            torch.tensor([e["index"] for e in examples]),
-        )
+            batch["margin"] = torch.tensor([self.engagement_margin * (e["engagement_ratio"] or 0.0) for e in examples])
+        return batch
 
     def select(self, indices: Sequence[int]) -> None:
         """Keep these rows only, in this order."""
@@ -96,7 +90,7 @@ def balance_length(rows: PairDataset, seed: int) -> int:
         How many pairs were left out.
     """
     longer: dict[bool, list[int]] = {True: [], False: []}
-    keep = []
+    keep: list[int] = []
     for index in range(len(rows)):
         row = rows[index]
         chosen, rejected = len(row["chosen_ids"]), len(row["rejected_ids"])
@@ -108,7 +102,7 @@ def balance_length(rows: PairDataset, seed: int) -> int:
     if keep:
         rows.select(sorted(keep))
         return left_out
-    raise DataError("balance_length: the chosen story is the longer one in every pair, or in none; nothing would be left")
+    raise DataError("balance_length: the chosen story is the longer one in every pair, or in none: nothing is left")
 
 
 def split_by_premise(prompts: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:

@@ -92,7 +92,7 @@ def load_pairs(source: PairSource) -> LoadedPairs:
             pair = read_pair(row, names)
         except BadRow as problem:
             raise _row_error(source, path, index, row, str(problem)) from problem
-        hasher.update(orjson.dumps(pair))
+        hasher.update(orjson.dumps(list(pair)))
         counts[pair.construction] += 1
     return LoadedPairs(source, rows, hasher.hexdigest(), dict(sorted(counts.items())))
 
@@ -169,7 +169,7 @@ def _from_datasets(source: PairSource) -> Dataset:
     try:
         rows = load_dataset(source.path, source.name, split=source.split, revision=source.revision)
     except DatasetNotFoundError as error:
-        raise DataError(f"{source.path}: no such folder here, and no such dataset on the Hub that can be read") from error
+        raise DataError(f"{source.path}: no such folder here, and no dataset on the Hub that can be read") from error
     except (OSError, ValueError, ConnectionError) as error:
         raise DataError(f"{source}: cannot be loaded ({_first_line(error)})") from error
     if isinstance(rows, DatasetDict):
@@ -177,7 +177,8 @@ def _from_datasets(source: PairSource) -> Dataset:
     wanted = [name for name in rows.column_names if name in _COLUMNS]
     missing = {"chosen", "rejected"} - set(wanted)
     if missing:
-        raise DataError(f"{source}: no column {' and no column '.join(sorted(missing))}; its columns are {rows.column_names}")
+        names = " and no column ".join(sorted(missing))
+        raise DataError(f"{source}: no column {names}; its columns are {rows.column_names}")
     return rows.select_columns(wanted)
 
 

@@ -28,7 +28,7 @@ class StoppedError(StoryAlignError):
         )
 
 
-class StopCleanly(TrainerCallback):  # type: ignore[misc]
+class StopCleanly(TrainerCallback):
     """Ends training after the current step, with a checkpoint, once one of the processes has got a signal."""
 
     def __init__(self) -> None:

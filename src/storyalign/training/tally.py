@@ -19,9 +19,7 @@ class Tally:
     def __init__(self, sums: torch.Tensor | None = None) -> None:
         self.sums = sums
 
-    def add(
-        self, chosen: torch.Tensor, rejected: torch.Tensor, losses: torch.Tensor, weights: torch.Tensor
-    ) -> None:
+    def add(self, chosen: torch.Tensor, rejected: torch.Tensor, losses: torch.Tensor, weights: torch.Tensor) -> None:
         """Count a batch.
 
         Args:

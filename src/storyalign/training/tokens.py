@@ -153,8 +153,9 @@ def _refuse_long(pairs: LoadedPairs, rows: Dataset, policy: LengthPolicy) -> Non
         first = rows[long[0]]
         name = f"id {first['id']}" if first["id"] else f"row {long[0]}"
         raise DataError(
-            f"{pairs.source}: {len(long)} of {len(rows)} pairs are longer than {policy.max_length} tokens, the first one "
-            f"{name} with {first['longest']}; raise --max_length, or choose --over_length drop or truncate"
+            f"{pairs.source}: {len(long)} of {len(rows)} pairs are longer than {policy.max_length} tokens, "
+            f"the first one {name} with {first['longest']}; "
+            "raise --max_length, or choose --over_length drop or truncate"
         )
 
 
@@ -190,12 +191,12 @@ class LengthTable(NamedTuple):
         """
         if self.lost_share > max_lost_share:
             raise DataError(
-                f"{self.lost_share:.1%} of the pairs are cut or dropped, more than max_lost_share {max_lost_share:.1%}; "
+                f"{self.lost_share:.1%} of the pairs are cut or dropped, and max_lost_share is {max_lost_share:.1%}; "
                 "raise --max_length, or allow it with --max_lost_share"
             )
 
     def __str__(self) -> str:
-        rows = [("construction", "kept", "cut", "dropped", "longest (tokens)")]
+        rows: list[tuple[str, ...]] = [("construction", "kept", "cut", "dropped", "longest (tokens)")]
         for name, count in self.counts.items():
             rows.append((name, *(f"{count[fate]:,}" for fate in ("kept", "cut", "dropped")), f"{self.longest[name]:,}"))
         widths = [max(len(row[i]) for row in rows) for i in range(5)]

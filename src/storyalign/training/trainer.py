@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import DataLoader
-from trl import RewardTrainer
+from trl.trainer.reward_trainer import RewardTrainer
 
 from storyalign.errors import StoryAlignError
 from storyalign.models.packed import can_pack, one_by_one, packed_rewards
@@ -36,7 +36,7 @@ class PairLoader(DataLoader[Any]):
         self.batch_sampler.set_epoch(epoch)  # type: ignore[union-attr]
 
 
-class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
+class StoryRewardTrainer(RewardTrainer):
     """Train a scalar reward model on pairs of any length.
 
     The loss of an optimizer step is the mean over its pairs, however they are dealt to devices and forward passes.
@@ -52,6 +52,8 @@ class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
         more_metrics: called after each validation; its figures are logged with it.
     """
 
+    args: TrainingRecipe
+    model: Any
     loss_is_scaled_for_ga = True  # compute_loss divides by the pairs of the whole step
 
     def __init__(
@@ -125,12 +127,13 @@ class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
 
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:
         """Estimate forward and backward together: 6 operations per weight and real token."""
-        return 6 * sum(s.numel() for s in inputs["segments"]) * self.model.num_parameters(exclude_embeddings=True)
+        tokens = sum(int(s.numel()) for s in inputs["segments"])
+        return 6 * tokens * int(self.model.num_parameters(exclude_embeddings=True))
 
     # --- loss -------------------------------------------------------------------------------------------------------
 
-    def rewards(self, model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Score conversations: (segments,) fp32. ``model`` is whatever wraps the model, so that gradients are shared."""
+    def rewards(self, model: Any, segments: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Score conversations: (segments,) fp32. ``model`` is what wraps the model, so that gradients are shared."""
         if self.packed:
             return packed_rewards(model, segments)
         outputs = one_by_one(model, segments)
@@ -141,9 +144,9 @@ class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
         model: torch.nn.Module,
         inputs: dict[str, Any],
         return_outputs: bool = False,
-        num_items_in_batch: torch.Tensor | None = None,
+        num_items_in_batch: torch.Tensor | int | None = None,
     ) -> Any:
-        """Give this pass's share of the step's mean loss, times the number of processes (which gradients are divided by)."""
+        """Give this pass's share of the step's mean loss, times the processes by which gradients are divided."""
         chosen, rejected = self.rewards(model, inputs["segments"]).chunk(2)
         losses = pair_losses(
             chosen,
@@ -163,7 +166,7 @@ class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
 
     def _get_grad_norm(self, model: torch.nn.Module, grad_norm: Any = None) -> Any:
         """Stop before the optimizer would write NaN into the weights; the norm is the same on every process."""
-        norm = super()._get_grad_norm(model, grad_norm=grad_norm)
+        norm = super()._get_grad_norm(model, grad_norm=grad_norm)  # type: ignore[no-untyped-call]
         if norm is not None and not self.args.fp16:  # fp16's scaler meets infinite gradients on purpose
             value = float(norm)
             if value != value or value in (float("inf"), float("-inf")):
@@ -212,7 +215,7 @@ class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
         tallies = [Tally() for _ in names]
         loader = self._loader(pairs, self.args.per_device_eval_batch_size, 1, None)
         for batch in loader:
-            inputs = self._prepare_inputs(batch)
+            inputs: dict[str, Any] = self._prepare_inputs(batch)
             with self.compute_loss_context_manager():
                 chosen, rejected = self.rewards(self.model, inputs["segments"]).chunk(2)
             losses = pair_losses(chosen, rejected, margin=inputs.get("margin"))
@@ -235,7 +238,7 @@ class StoryRewardTrainer(RewardTrainer):  # type: ignore[misc]
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         super()._save(output_dir, state_dict)
         # A pickle, and nothing reads it: the recipe is saved as YAML.
-        (Path(output_dir or self.args.output_dir) / "training_args.bin").unlink(missing_ok=True)
+        (Path(output_dir or str(self.args.output_dir)) / "training_args.bin").unlink(missing_ok=True)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         super(RewardTrainer, self)._save_checkpoint(model, trial)  # TRL's own would also write its model card

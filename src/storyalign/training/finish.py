@@ -1,0 +1,112 @@
+"""The end of a run: one finished model folder, complete or not there, without any pickle in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from storyalign.files import write_json, write_text
+from storyalign.training.arguments import Recipe
+from storyalign.training.checkpoints import RECORD_FILE
+
+if TYPE_CHECKING:
+    from storyalign.training.trainer import StoryRewardTrainer
+
+RECIPE_FILE = "recipe.yaml"
+"""In a finished model's folder: every option as it was used."""
+
+
+def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[str, Any]) -> Path:
+    """Save the model, its tokenizer, the resolved recipe and the record of the run; every process has to call it.
+
+    The files are written beside the folder and moved into it, the record last.
+
+    Args:
+        trainer: after training.
+        recipe: what was asked for.
+        record: what ``record.py`` knows of the run.
+
+    Returns:
+        The model's folder.
+    """
+    target = Path(str(recipe.training.output_dir))
+    partial = target.with_name(f".{target.name}.partial")
+    main = trainer.is_world_process_zero()
+    if main:
+        shutil.rmtree(partial, ignore_errors=True)
+    trainer.accelerator.wait_for_everyone()
+    trainer.save_model(str(partial), _internal_call=True)
+    trainer.accelerator.wait_for_everyone()
+    if main:
+        if recipe.model.use_peft and recipe.training.merge_adapter:
+            _merge(partial)
+        write_text(partial / RECIPE_FILE, resolved_yaml(recipe))
+        write_json(partial / RECORD_FILE, dict(record))
+        _move_into(partial, target)
+    trainer.accelerator.wait_for_everyone()
+    return target
+
+
+def resolved_yaml(recipe: Recipe) -> str:
+    """Write down every option that differs from its default, in the form that ``--config`` reads."""
+    options: dict[str, Any] = {}
+    for part in recipe:
+        for field in fields(part):
+            value = getattr(part, field.name, None)
+            if field.init and not field.name.startswith("_") and value != _default(field):
+                options[field.name] = _plain(value)
+    for name in ("gradient_checkpointing", "activation_checkpointing"):
+        options.pop(name, None)
+    if recipe.training.activation_checkpointing:
+        options["gradient_checkpointing"] = True
+    for name in ("accelerator_config", "deepspeed_plugin", "distributed_state", "parallelism_config", "hub_token"):
+        options.pop(name, None)
+    return yaml.safe_dump(options, sort_keys=True, allow_unicode=True)
+
+
+def _merge(folder: Path) -> None:
+    """Replace an adapter by the whole model with the adapter in its weights."""
+    from storyalign.models.loading import load_reward_model
+
+    merged = load_reward_model(folder, device="cpu")
+    whole = folder.with_name(f"{folder.name}.whole")
+    shutil.rmtree(whole, ignore_errors=True)
+    merged.model.save_pretrained(whole)
+    merged.tokenizer.save_pretrained(whole)
+    shutil.rmtree(folder)
+    whole.rename(folder)
+
+
+def _move_into(partial: Path, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    (target / RECORD_FILE).unlink(missing_ok=True)
+    for stale in (*target.glob("*.safetensors"), *target.glob("*.safetensors.index.json"), *target.glob("adapter_*")):
+        stale.unlink()
+    for path in sorted(partial.iterdir(), key=lambda p: p.name == RECORD_FILE):
+        path.replace(target / path.name)
+    partial.rmdir()
+
+
+def _default(field: Any) -> Any:
+    from dataclasses import MISSING
+
+    if field.default is not MISSING:
+        return field.default
+    return field.default_factory() if field.default_factory is not MISSING else None
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "value"):
+        return value.value
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != _default(f)}
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)

@@ -1,0 +1,97 @@
+"""What a finished model remembers of its training: data, recipe, figures, versions. The model card is made of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import TYPE_CHECKING, Any
+
+from storyalign._version import __version__
+from storyalign.models.loading import RewardModel
+from storyalign.training.arguments import Recipe
+from storyalign.training.pairs import LoadedPairs
+from storyalign.training.prepare import TrainingData
+
+if TYPE_CHECKING:
+    from storyalign.training.trainer import StoryRewardTrainer
+
+_LIBRARIES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets")
+
+
+def training_record(
+    recipe: Recipe, base: RewardModel, data: TrainingData, trainer: StoryRewardTrainer, fingerprint: str
+) -> dict[str, Any]:
+    """Collect the facts of a run as plain values."""
+    training = recipe.training
+    history = trainer.state.log_history
+    return {
+        "fingerprint": fingerprint,
+        "base": {
+            "name": base.name,
+            "revision": base.revision,
+            "model_type": base.model.config.model_type,
+            "new_head": base.new_head,
+        },
+        "data": {
+            "train": [_describe(pairs) for pairs in data.train_sets],
+            "validation": [_describe(pairs) for pairs in data.validation_sets],
+            "over_length": {
+                "policy": training.over_length,
+                "keep": training.truncate if training.over_length == "truncate" else None,
+                "max_length": training.max_length,
+                "counts": {name: dict(count) for name, count in data.table.counts.items()},
+            },
+            "left_out_to_balance_length": data.left_out,
+            "pairs_per_epoch": len(data.train),
+        },
+        "run": {
+            "steps": trainer.state.global_step,
+            "epochs": trainer.state.epoch,
+            "processes": trainer.accelerator.num_processes,
+            "pairs_per_step": training.per_device_train_batch_size
+            * training.gradient_accumulation_steps
+            * trainer.accelerator.num_processes,
+            "learning_rate": training.learning_rate,
+            "scheduler": str(getattr(training.lr_scheduler_type, "value", training.lr_scheduler_type)),
+            "seed": training.seed,
+            "precision": "bf16" if training.bf16 else "fp16" if training.fp16 else "fp32",
+            "weights": recipe.model.dtype,
+            "lora": {"r": recipe.model.lora_r, "alpha": recipe.model.lora_alpha} if recipe.model.use_peft else None,
+            "freeze_layers": training.freeze_layers,
+            "packed": trainer.packed,
+            "sharded_as": trainer.sharded_as,
+            "device": str(trainer.args.device),
+            "seconds": next((row["train_runtime"] for row in reversed(history) if "train_runtime" in row), None),
+        },
+        "last_train": _last(history, "loss", ("loss", "accuracy", "margin")),
+        "validation": {
+            name.removeprefix("eval_"): value
+            for name, value in next((row for row in reversed(history) if "eval_loss" in row), {}).items()
+            if name.startswith("eval_")
+        },
+        "versions": {
+            "storyalign": __version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in _LIBRARIES},
+        },
+    }
+
+
+def _describe(pairs: LoadedPairs) -> dict[str, Any]:
+    source = pairs.source
+    return {
+        "path": source.path,
+        "name": source.name,
+        "split": source.split,
+        "revision": source.revision,
+        "weight": source.weight,
+        "pairs": len(pairs.rows),
+        "constructions": pairs.counts,
+        "digest": f"sha256:{pairs.digest}",
+        "description": pairs.rows.info.description or None,
+    }
+
+
+def _last(history: list[dict[str, Any]], key: str, names: tuple[str, ...]) -> dict[str, float]:
+    row: dict[str, Any] = next((row for row in reversed(history) if key in row), {})
+    return {name: row[name] for name in names if name in row}

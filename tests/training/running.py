@@ -1,0 +1,47 @@
+"""Running the real ``train.py`` in real processes, on tiny models and generated pairs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from storyalign.files import write_jsonl
+from tests.tiny_models import words
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_pairs(path: Path, count: int, *, length: int = 12, construction: str = "rewriting", seed: int = 0) -> Path:
+    """Write pairs that are easy to tell apart: every rejected story ends in the same three words."""
+    rows = [
+        {
+            "id": f"pair-{i}",
+            "prompt": words(5, seed + 3 * i),
+            "chosen": words(length + i % 5, seed + 3 * i + 1),
+            "rejected": words(length + i % 3, seed + 3 * i + 2) + " winter winter winter",
+            "construction": construction,
+        }
+        for i in range(count)
+    ]
+    write_jsonl(path, rows)
+    return path
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a training process: this checkout's package, offline, one thread."""
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", "OMP_NUM_THREADS": "1", **more}
+
+
+def launch(*options: str, accelerate: Sequence[str] = (), cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run ``accelerate launch train.py`` to its end."""
+    command = [sys.executable, "-m", "accelerate.commands.launch", *accelerate, str(ROOT / "train.py"), *options]
+    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=240)
+
+
+def train(*options: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run ``python train.py`` to its end: quicker to start, and the exit code is train.py's own."""
+    command = [sys.executable, str(ROOT / "train.py"), *options]
+    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=240)

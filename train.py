@@ -1,0 +1,79 @@
+"""Train a StoryReward model.
+
+    accelerate launch train.py --config recipes/demo.yaml
+    accelerate launch --config_file recipes/accelerate/fsdp2.yaml train.py --config recipes/storyreward_qwen.yaml
+    accelerate launch train.py --config recipes/smoke.yaml --dataset_name my_pairs.jsonl --output_dir runs/mine
+
+Every option of a recipe can be overridden on the command line; ``--help`` lists them all.
+"""
+
+import os
+import shutil
+import sys
+
+from storyalign.errors import StoryAlignError
+
+
+def main() -> None:
+    """Parse, load, train, save, and write the model card."""
+    from storyalign.training import checkpoints, launch, prepare
+    from storyalign.training.arguments import parse_recipe
+    from storyalign.training.finish import save_finished
+    from storyalign.training.record import training_record
+    from storyalign.training.stopping import StopCleanly
+    from storyalign.training.trainer import StoryRewardTrainer
+
+    # Parse.
+    recipe = parse_recipe()
+    training = recipe.training
+    asked = launch.read_launch()
+    launch.check_processes(asked, launch.world_size())
+    launch.set_cpu_threads(asked, training.cpu_threads)
+    say = launch.printer()
+
+    # Load.
+    base = prepare.load_model(recipe.model, training)
+    data = prepare.load_data(recipe, base.tokenizer)
+    fingerprint = checkpoints.run_fingerprint(recipe, data.digests, checkpoints.digest_folder(base.folder))
+    start = checkpoints.find_start(training, fingerprint)
+    say(data.table)
+    if start.finished:
+        say(f"{training.output_dir} already holds the model of this recipe and data: nothing to do")
+        return
+
+    # Train.
+    stop = StopCleanly()
+    trainer = StoryRewardTrainer(
+        base.model,
+        training,
+        base.tokenizer,
+        data.train,
+        data.validation,
+        peft_config=prepare.adapter_config(recipe.model, training, base.model.config.num_hidden_layers),
+        callbacks=[stop],
+    )
+    launch.check_sharding(asked, trainer.sharded_as)
+    if trainer.is_world_process_zero():
+        checkpoints.claim(training, fingerprint, start)
+    trainer.accelerator.wait_for_everyone()
+    if start.checkpoint is not None:
+        say(f"going on from {start.checkpoint}")
+    stop.listen()
+    trainer.train(resume_from_checkpoint=None if start.checkpoint is None else str(start.checkpoint))
+    stop.raise_if_stopped(trainer.state, str(checkpoints.last_checkpoint(training.checkpoints_dir)))
+
+    # Save.
+    folder = save_finished(trainer, recipe, training_record(recipe, base, data, trainer, fingerprint))
+    if not training.keep_checkpoints and trainer.is_world_process_zero():
+        shutil.rmtree(training.checkpoints_dir)
+    say(f"the finished model is in {folder}")
+    trainer.end()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except StoryAlignError as error:
+        rank = os.environ.get("RANK", "0")
+        print(f"error: {error}" if rank == "0" else f"error (rank {rank}): {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
