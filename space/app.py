@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -15,12 +16,16 @@ os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "100")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import gradio as gr
+from explore_tab import ExploreTab, Published
+from group_sources import operator_sets
 from look import head, theme
 from rank_tab import RankTab
 from request_size import RequestSize
 from starlette.middleware import Middleware
 from story_scorer import OneAtATime, StoryScorer, load_scorer
 from visitor_limits import DEFAULT_LIMITS, Limits
+
+from storyalign.corpus.evaluation_sets import EvaluationSet
 
 TITLE = "Which story would readers prefer?"
 LEAD = (
@@ -29,19 +34,33 @@ LEAD = (
 )
 
 
-def build_app(scorer: StoryScorer | None, *, missing: str = "", limits: Limits = DEFAULT_LIMITS) -> gr.Blocks:
+def build_app(
+    scorer: StoryScorer | None,
+    datasets: Sequence[EvaluationSet] = (),
+    *,
+    published: Published | None = None,
+    missing: str = "",
+    problems: Sequence[str] = (),
+    limits: Limits = DEFAULT_LIMITS,
+) -> gr.Blocks:
     """Build the whole app around a scorer.
 
     Args:
         scorer: the model, or None where none is loaded.
+        datasets: the sets to explore.
+        published: rewards that scorers gave the groups of these sets.
         missing: why there is no model; shown to the visitor.
+        problems: why other sets could not be loaded.
         limits: the largest inputs that visitors may hand in.
     """
     one = OneAtATime(scorer) if scorer is not None else None
     with gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600)) as app:
         gr.HTML(f'<header class="sa-hero"><h1>{TITLE}</h1><p>{LEAD}</p></header>', apply_default_css=False)
-        with gr.Tabs(), gr.Tab("Rank", id="rank"):
-            RankTab(one, limits, missing).build()
+        with gr.Tabs():
+            with gr.Tab("Rank", id="rank"):
+                RankTab(one, limits, missing).build()
+            with gr.Tab("Explore", id="explore") as explore:
+                ExploreTab(datasets, problems, published, one).build(explore)
     app.queue(max_size=limits.queue, default_concurrency_limit=8)
     return app
 
@@ -69,7 +88,8 @@ async def start() -> gr.Blocks:
     A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
     """
     scorer, missing = load_scorer(os.environ)
-    app = build_app(scorer, missing=missing)
+    datasets, problems = operator_sets(os.environ)
+    app = build_app(scorer, datasets, missing=missing, problems=problems)
     launch(app)
     return app
 

@@ -30,9 +30,8 @@ class StoryFacts:
 
     @property
     def length(self) -> str:
-        """The length in words, or in characters where these are counted."""
-        unit = "words" if self.language == "en" else "characters"
-        return f"{self.words:,} {unit}"
+        """The length as people say it."""
+        return _length(self.words, self.language)
 
 
 def story_facts(story: str) -> StoryFacts:
@@ -46,6 +45,11 @@ def story_facts(story: str) -> StoryFacts:
         invisible=len(_INVISIBLE.findall(story)),
         language=language,
     )
+
+
+def length_of(story: str) -> str:
+    """Say how long a story is, in words, or in characters where these are counted."""
+    return _length(count_words(story), script_language(story))
 
 
 def burstiness(lengths: list[int]) -> float | None:
@@ -71,3 +75,7 @@ def script_language(text: str) -> str:
     if letters and kana * 10 >= letters:
         return "ja"
     return "zh" if letters and han * 5 >= letters else "en"
+
+
+def _length(words: int, language: str) -> str:
+    return f"{words:,} {'words' if language == 'en' else 'characters'}"
