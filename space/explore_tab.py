@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gradio as gr
@@ -33,6 +33,12 @@ element.addEventListener("click", (event) => {
 });
 """
 
+SHOW_GROUP = """() => {
+  const group = document.getElementById("sa-score");
+  if (group.getBoundingClientRect().top < 0) group.scrollIntoView({block: "start"});
+}"""
+"""Bring the answer or the next group into view where the visitor has scrolled past its beginning."""
+
 Published = Mapping[str, Mapping[str, Rewards]]
 """Digest of a set -> scorer -> rewards."""
 
@@ -47,7 +53,7 @@ class Walk:
     at: int = 0
     picked: int | None = None
     blind: bool = True
-    tally: Tally = Tally()
+    tally: Tally = field(default_factory=Tally)
 
 
 class ExploreTab:
@@ -76,8 +82,13 @@ class ExploreTab:
         if self.problems:
             gr.HTML(message("error", "Some data could not be loaded", *self.problems), apply_default_css=False)
         first = next(iter(self.sets.values()), None)
-        with gr.Row(elem_classes="sa-filters"):
-            self.dataset = gr.Dropdown(list(self.sets), label="Dataset", min_width=160, elem_id="sa-dataset")
+        with gr.Row(elem_classes="sa-walk"):
+            self.mode = gr.Radio([BLIND, OPEN], value=BLIND, show_label=False, container=False, elem_id="sa-mode")
+            back = gr.Button("← Back", size="sm", min_width=90)
+            self.place = gr.HTML("", apply_default_css=False, elem_id="sa-walk-place")
+            onward = gr.Button("Next →", size="sm", min_width=90, elem_id="sa-next")
+        with gr.Accordion("Choose data, filter, sort, search", open=False, elem_id="sa-filters"), gr.Row():
+            self.dataset = gr.Dropdown(list(self.sets), label="Dataset", min_width=200, elem_id="sa-dataset")
             self.dimension = gr.Dropdown([ANY], value=ANY, label="Judged on", min_width=130)
             self.source = gr.Dropdown([ANY], value=ANY, label="Source", min_width=130)
             self.writer = gr.Dropdown([ANY], value=ANY, label="Writer", min_width=160, filterable=True)
@@ -85,11 +96,6 @@ class ExploreTab:
             self.words = gr.Textbox(
                 label="Search", placeholder="a word or a name", min_width=160, max_length=SEARCH_CHARS
             )
-        with gr.Row(elem_classes="sa-walk"):
-            self.mode = gr.Radio([BLIND, OPEN], value=BLIND, show_label=False, container=False, elem_id="sa-mode")
-            back = gr.Button("← Back", size="sm", min_width=90)
-            self.place = gr.HTML("", apply_default_css=False, elem_id="sa-walk-place")
-            onward = gr.Button("Next →", size="sm", min_width=90, elem_id="sa-next")
         self.score = gr.HTML(tally_html(Tally()), apply_default_css=False, elem_id="sa-score")
         self.group = gr.HTML(
             message("empty", "Nothing to explore", "No dataset is loaded.") if first is None else "",
@@ -113,7 +119,7 @@ class ExploreTab:
 
     def _connect(self, tab: gr.Tab, back: gr.Button, onward: gr.Button, fetch: gr.Button) -> None:
         quick: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "always_last"}
-        filters = [self.dimension, self.source, self.writer, self.order, self.words]
+        filters: list[Any] = [self.dimension, self.source, self.writer, self.order, self.words]
         view = [self.walk, self.place, self.score, self.group]
         for trigger in (tab.select, self.dataset.input):
             trigger(self.open_set, [self.walk, self.dataset], [*filters, *view], **quick)
@@ -122,17 +128,19 @@ class ExploreTab:
         self.words.submit(self.filter, [self.walk, *filters], view, **quick)
         self.words.blur(self.filter, [self.walk, *filters], view, **quick)
         self.mode.input(self.switch, [self.walk, self.mode], view, **quick)
-        back.click(lambda walk: self.step(walk, -1), self.walk, view, **quick)
-        onward.click(lambda walk: self.step(walk, 1), self.walk, view, **quick)
-        chosen = self.group.choose(self.choose, self.walk, view, **quick)
+        back.click(lambda walk: self.step(walk, -1), self.walk, view, **quick).then(None, js=SHOW_GROUP)
+        onward.click(lambda walk: self.step(walk, 1), self.walk, view, **quick).then(None, js=SHOW_GROUP)
+        chosen = self.group.choose(self.choose, self.walk, view, **quick).then(None, js=SHOW_GROUP)
         if self.scorer is not None:
-            chosen.then(
-                self.ask_model, self.walk, view, api_visibility="private", show_progress="hidden",
-                concurrency_limit=1, concurrency_id="model",
-            )  # fmt: skip
-        gr.on([fetch.click, self.hub_id.submit], self.fetch, [self.walk, self.hub_id], [self.hub_said, self.dataset], **{
-            **quick, "show_progress": "full", "concurrency_limit": 2, "concurrency_id": "hub",
-        }).success(self.open_set, [self.walk, self.dataset], [*filters, *view], **quick)  # fmt: skip
+            chosen.then(self.ask_model, self.walk, view, **{**quick, "concurrency_limit": 1, "concurrency_id": "model"})
+        fetched = gr.on(
+            [fetch.click, self.hub_id.submit],
+            self.fetch,
+            [self.walk, self.hub_id],
+            [self.hub_said, self.dataset],
+            **{**quick, "show_progress": "full", "concurrency_limit": 2, "concurrency_id": "hub"},
+        )
+        fetched.success(self.open_set, [self.walk, self.dataset], [*filters, *view], **quick)
 
     def open_set(self, walk: Walk, dataset: str | None) -> list[Any]:
         """Show a set from its first group, and fill the filters with what it holds."""

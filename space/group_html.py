@@ -18,8 +18,8 @@ SOURCE_NAMES = {"human_llm": "one human, three models", "llm_llm": "four models"
 def blind_html(instance: Instance, order: Sequence[int]) -> str:
     """Draw a group without anything that tells its stories apart but themselves."""
     columns = "".join(
-        f'<article class="sa-candidate"><div class="sa-head"><h3>{letter(seat)}</h3>{_length(instance, candidate)}</div>'
-        f"{_scrolling(instance.stories[candidate], seat)}"
+        f'<article class="sa-candidate"><div class="sa-head"><h3>{letter(seat)}</h3>'
+        f"{_length(instance, candidate)}</div>{_scrolling(instance.stories[candidate], seat)}"
         f'<button type="button" class="sa-choose" data-seat="{seat}">Choose {letter(seat)}</button></article>'
         for seat, candidate in enumerate(order)
     )
@@ -32,7 +32,7 @@ def open_html(
     rewards: Mapping[str, Sequence[float | None]],
     picked: int | None = None,
 ) -> str:
-    """Draw a group with writers, the chosen story and what scorers said.
+    """Draw a group with writers, the preferred story and what scorers said.
 
     Args:
         instance: the group.
@@ -49,7 +49,7 @@ def tally_html(tally: Tally) -> str:
     n = len(tally.answered)
     if not n:
         return '<p class="sa-tally">Your score against the models appears here after your first choice.</p>'
-    entries = [("You", tally.you, n, "sa-you")]
+    entries: list[tuple[str, int | Fraction, int, str]] = [("You", tally.you, n, "sa-you")]
     entries += [(scorer, points, scored, "") for scorer, (points, scored) in sorted(tally.scorers.items())]
     entries.append(("blind guess", tally.chance, n, "sa-guess"))
     items = "".join(
@@ -81,9 +81,9 @@ def _open_column(
     instance: Instance, seat: int, candidate: int, rewards: Mapping[str, Sequence[float | None]], picked: int | None
 ) -> str:
     writers = (instance.chosen_writer, *(instance.rejected_writers or [None] * len(instance.rejected)))
-    badges = '<span class="sa-badge sa-good">chosen</span>' if candidate == 0 else ""
+    badges = '<span class="sa-badge sa-good">preferred</span>' if candidate == 0 else ""
     if picked == candidate:
-        badges += '<span class="sa-badge">your choice</span>'
+        badges += '<span class="sa-badge">your pick</span>'
     writer = f'<p class="sa-facts">by {name(writers[candidate] or "unknown")}</p>'
     rows = "".join(
         f"<tr><td>{name(scorer)}</td><td>{'–' if (r := own[candidate]) is None else signed(r)}</td></tr>"
@@ -100,10 +100,10 @@ def _open_column(
 def _answer(instance: Instance, order: Sequence[int], picked: int | None) -> str:
     right = letter(order.index(0))
     if picked is None:
-        return f"{right} is the chosen story."
+        return f"{right} is the preferred story."
     if picked == 0:
-        return f"<strong>Yes.</strong> {right} is the chosen story."
-    return f"You chose {letter(order.index(picked))}; the chosen story is <strong>{right}</strong>."
+        return f"<strong>Yes.</strong> {right} is the preferred story."
+    return f"You picked {letter(order.index(picked))}. The preferred story is <strong>{right}</strong>."
 
 
 def _verdicts(instance: Instance, order: Sequence[int], rewards: Mapping[str, Sequence[float | None]]) -> str:
@@ -124,9 +124,9 @@ def _length(instance: Instance, candidate: int) -> str:
 
 
 def _scrolling(story: str, seat: int) -> str:
-    return f'<div class="sa-scroll" tabindex="0" role="region" aria-label="Story {letter(seat)}">{story_block(story)}</div>'
+    label = f"Story {letter(seat)}"
+    return f'<div class="sa-scroll" tabindex="0" role="region" aria-label="{label}">{story_block(story)}</div>'
 
 
 def _points(points: int | Fraction) -> str:
-    value = float(points)
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    return f"{float(points):.2f}".rstrip("0").rstrip(".")
