@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +27,7 @@ DType = Literal["fp32", "bf16"]
 DTYPES: dict[str, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_LOADED_WITH = ("AutoModel", "AutoModelForSequenceClassification")
 _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<|finetune_right_pad_id|>", "<|endoftext|>", "<unk>")
 
 
@@ -141,18 +144,15 @@ def _load(
     extra: dict[str, Any] = {} if auto is AutoModel else {"num_labels": 1}
     if attention:
         extra["attn_implementation"] = attention
-    with _quiet_loading():
-        try:
-            model, info = auto.from_pretrained(
-                folder,
-                dtype=DTYPES[dtype],
-                use_safetensors=True,
-                trust_remote_code=trust,
-                output_loading_info=True,
-                **extra,
-            )
-        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-            raise ModelError(f"{folder}: cannot be loaded ({_first_line(error)})") from error
+    with _quiet_loading(), _as_model_error(f"{folder}: cannot be loaded"):
+        model, info = auto.from_pretrained(
+            folder,
+            dtype=DTYPES[dtype],
+            use_safetensors=True,
+            trust_remote_code=trust,
+            output_loading_info=True,
+            **extra,
+        )
     missing = sorted(info["missing_keys"])
     heads = [key for key in missing if not key.startswith(f"{model.base_model_prefix}.")]
     if missing and (len(heads) != len(missing) or not allow_new_head):
@@ -173,32 +173,32 @@ def _load_adapter(folder: Path, base_folder: Path, dtype: DType, trust: bool, at
         if not any("score" in key.split(".") for key in file.keys()):  # noqa: SIM118
             raise ModelError(f"{folder}: the adapter holds no reward head; train it with modules_to_save: [score]")
     base, _ = _load(base_folder, "fp32", trust, attention, allow_new_head=True)
-    with _quiet_loading():
+    with _quiet_loading(), _as_model_error(f"{folder}: cannot be loaded"):
         merged = PeftModel.from_pretrained(base, folder).merge_and_unload()
     return merged.to(DTYPES[dtype])  # type: ignore[no-any-return]
 
 
 def _load_tokenizer(folder: Path, base_folder: Path | None, trust: bool) -> PreTrainedTokenizerBase:
     source = folder if base_folder is None or (folder / "tokenizer_config.json").is_file() else base_folder
-    try:
+    with _as_model_error(f"{source}: its tokenizer cannot be loaded"):
         return AutoTokenizer.from_pretrained(source, trust_remote_code=trust)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise ModelError(f"{source}: its tokenizer cannot be loaded ({_first_line(error)})") from error
 
 
 def _config(folder: Path, trust: bool) -> Any:
     raw = _read_json(folder / "config.json")
     if raw is None:
         raise ModelError(f"{folder}: no config.json; give a model folder or a PEFT adapter folder")
-    if raw.get("auto_map") and not trust:
+    own = {key: str(value) for key, value in (raw.get("auto_map") or {}).items() if key in _LOADED_WITH}
+    if own and not trust:
         raise ModelError(
             f"{folder}: the model brings code of its own; read it, then allow it with --trust-remote-code "
             "(and, for the Hub, --revision with a full commit)"
         )
-    try:
+    foreign = next((value for value in own.values() if "--" in value), None)
+    if foreign:
+        raise ModelError(f"{folder}: its code stands in another repository ({foreign}), which no revision here can pin")
+    with _as_model_error(f"{folder}: cannot be loaded"):
         return AutoConfig.from_pretrained(folder, trust_remote_code=trust)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise ModelError(f"{folder}: cannot be loaded ({_first_line(error)})") from error
 
 
 def _auto_class(config: Any, trust: bool) -> tuple[Any, bool]:
@@ -230,21 +230,28 @@ def _read_json(path: Path) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else {}
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+@contextmanager
+def _as_model_error(what: str) -> Iterator[None]:
+    """Say in one line that files cannot be read; their readers, and code that comes with them, raise anything."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ModelError(f"{what} ({reason})") from error
 
 
-class _quiet_loading:  # noqa: N801
+@contextmanager
+def _quiet_loading() -> Iterator[None]:
     """Keep transformers' load report and progress bar off the screen: what matters in them is raised as an error."""
-
-    def __enter__(self) -> None:
-        log = transformers.utils.logging
-        self.level, self.bars = log.get_verbosity(), log.is_progress_bar_enabled()
-        log.set_verbosity_error()
-        log.disable_progress_bar()
-
-    def __exit__(self, *_: object) -> None:
-        log = transformers.utils.logging
-        log.set_verbosity(self.level)
-        if self.bars:
+    log = transformers.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
             log.enable_progress_bar()

@@ -140,14 +140,15 @@ def packed_rewards(model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> 
     return rewards
 
 
-def one_by_one(model: PreTrainedModel, segments: Sequence[torch.Tensor]) -> list[Any]:
+def one_by_one(model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> list[Any]:
     """Run the model's own forward on one conversation at a time, without padding, and give its outputs.
 
     The padding id is taken out of the configuration meanwhile: heads then read the last token, whatever it is.
     """
     device = next(model.parameters()).device
-    with _no_padding_id(getattr(model, "module", model)):
-        return [model(input_ids=s.reshape(1, -1).to(device), use_cache=False) for s in segments]
+    rows = [segment.reshape(1, -1).to(device) for segment in segments]
+    with _unpadded(getattr(model, "module", model).config):
+        return [model(input_ids=row, attention_mask=torch.ones_like(row)) for row in rows]
 
 
 def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any = None, **kwargs: Any) -> Any:
@@ -196,13 +197,18 @@ def _trial_agrees(model: PreTrainedModel, head: torch.nn.Linear) -> bool:
 
 
 @contextmanager
-def _no_padding_id(model: PreTrainedModel) -> Iterator[None]:
-    configs = {id(c): c for c in (model.config, model.config.get_text_config())}.values()
-    saved = [(c, c.pad_token_id) for c in configs if hasattr(c, "pad_token_id")]
-    for config, _ in saved:
-        config.pad_token_id = None
+def _unpadded(config: Any) -> Iterator[None]:
+    """Take the padding id and the key-value cache out of a configuration for a while."""
+    saved = [
+        (part, name, getattr(part, name))
+        for part in {id(c): c for c in (config, config.get_text_config())}.values()
+        for name in ("pad_token_id", "use_cache")
+        if hasattr(part, name)
+    ]
+    for part, name, _ in saved:
+        setattr(part, name, None if name == "pad_token_id" else False)
     try:
         yield
     finally:
-        for config, value in saved:
-            config.pad_token_id = value
+        for part, name, value in saved:
+            setattr(part, name, value)

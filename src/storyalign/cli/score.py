@@ -1,0 +1,111 @@
+"""The verb ``score``: a reward for every story of a dataset."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from storyalign.cli.progress import ScoringProgress
+from storyalign.errors import RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.scoring.reward_store import Counts, RewardStore
+
+_EXAMPLES = """
+Score every story of DATA with the reward model MODEL.
+
+Examples:
+
+  storyalign score runs/demo/model ./storyrmb --out rewards.jsonl
+
+  storyalign score Skywork/Skywork-Reward-Llama-3.1-8B-v0.2 ./storyrmb --out skywork.jsonl --dtype bf16
+
+  accelerate launch --num_processes 8 -m storyalign score MODEL DATA --out rewards.jsonl
+
+A run that was stopped goes on where it was; stories that changed are scored again.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("score", help=_EXAMPLES, no_args_is_help=True)(score)
+
+
+def score(
+    model: Annotated[str, typer.Argument(help="A reward model: a local folder, an adapter folder, or a Hub id.")],
+    data: Annotated[str, typer.Argument(help="A dataset folder, a JSONL file, or a Hub dataset.")],
+    out: Annotated[Path, typer.Option(help="The rewards file to write, one row a story.")],
+    dtype: Annotated[str, typer.Option(help="Precision of the model's body: fp32 or bf16.")] = "fp32",
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens a story may have with its premise.")
+    ] = None,
+    truncate: Annotated[
+        str | None, typer.Option(help="Keep this part of over-long stories: head, tail, middle.")
+    ] = None,
+    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one forward; changes no reward.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is in --out and score everything.")] = False,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
+    ] = False,
+) -> None:
+    """Score a dataset; the help text stands in ``register``."""
+    if dtype not in ("fp32", "bf16"):
+        raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
+    if truncate not in (None, "head", "tail", "middle"):
+        raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
+
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.scoring.processes import join_processes, leave_processes
+    from storyalign.scoring.reward_models import load_scorer
+    from storyalign.scoring.reward_store import RewardStore, open_store
+    from storyalign.scoring.run import score_instances
+
+    processes = join_processes()
+    try:
+        with ExitStack() as stack:
+            held = processes.together(lambda: stack.enter_context(open_store(out, fresh=fresh)), only_main=True)
+            store = held or RewardStore(out)
+            evaluation_set = load_evaluation_set(data, needs_gold=False)
+            scorer = load_scorer(
+                model,
+                revision=revision,
+                dtype=dtype,  # type: ignore[arg-type]
+                trust_remote_code=trust_remote_code,
+                device=processes.device,
+                max_length=max_length,
+                truncate=truncate,  # type: ignore[arg-type]
+                batch_tokens=batch_tokens,
+            )
+            if processes.is_main:
+                _say_what_is_replaced(store, scorer.digest)
+            with ScoringProgress(visible=processes.is_main) as bar:
+                counts = score_instances(
+                    scorer,
+                    evaluation_set.instances,
+                    store,
+                    {"name": evaluation_set.name, "digest": evaluation_set.digest},
+                    processes=processes,
+                    begin=bar.begin,
+                    progress=bar.advance,
+                )
+    finally:
+        leave_processes()
+    if processes.is_main:
+        _report(out, counts, bar.speed)
+
+
+def _say_what_is_replaced(store: RewardStore, scorer: str) -> None:
+    before = store.settings()
+    if before is not None and before.get("digest") != scorer:
+        typer.echo(f"{store.path}: holds rewards of other settings; they are replaced when this run ends", err=True)
+
+
+def _report(out: Path, counts: Counts, speed: float) -> None:
+    new = counts.scored + counts.unscored - counts.reused
+    pace = f" at {speed:,.0f} tokens/s" if new else ""
+    typer.echo(f"{out}: {counts.scored + counts.unscored} stories ({new} new{pace}, {counts.reused} from before)")
+    typer.echo(f"scored {counts.scored} | unscored {counts.unscored} | truncated {counts.truncated}")

@@ -1,0 +1,205 @@
+"""The rewards file: one row a candidate, resumable, and never half-written.
+
+``rewards.jsonl`` itself is only ever replaced as a whole. While a run is going on, finished batches are appended to
+``rewards.jsonl.part-0`` (one such file a process); the next run reads them, whatever its batch size or number of
+processes. A row is used again exactly when its id, candidate and signature match, so a changed story alone is scored
+again, and rewards of another scorer or other settings never come back. The end of a run puts all rows in the order of
+the data, with ``rewards.jsonl.scorer.json`` beside them: the settings in readable form.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from filelock import FileLock, Timeout
+
+from storyalign.errors import DataError
+from storyalign.files import atomic_path, read_jsonl, write_json
+from storyalign.records import BadRow, Instance, Reward
+from storyalign.text import digest
+
+
+class Request(NamedTuple):
+    """One candidate to score."""
+
+    id: str
+    candidate: int
+    prompt: str
+    story: str
+
+
+class Counts(NamedTuple):
+    """What a rewards file holds."""
+
+    scored: int
+    unscored: int
+    truncated: int
+    reused: int
+    """Rows that an earlier run had finished."""
+
+
+def requests_of(instances: Iterable[Instance]) -> Iterator[Request]:
+    """List every candidate of every instance, the chosen story first."""
+    for item in instances:
+        for candidate, story in enumerate(item.stories):
+            yield Request(item.id, candidate, item.prompt, story)
+
+
+def row_signature(scorer: str, prompt: str, story: str) -> str:
+    """Hash everything that shaped one reward: the scorer's digest and the two texts."""
+    return digest(scorer, prompt, story)
+
+
+class RewardStore:
+    """The rewards file of one run, held by ``open_store``."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @property
+    def sidecar(self) -> Path:
+        """The scorer's settings in readable form."""
+        return self.path.with_name(f"{self.path.name}.scorer.json")
+
+    @property
+    def parts(self) -> list[Path]:
+        """Rows of a run that has not ended yet."""
+        return sorted(self.path.parent.glob(f"{self.path.name}.part-*"))
+
+    def settings(self) -> dict[str, Any] | None:
+        """Read what the rewards file was made with; None where no run has ended yet."""
+        if not self.sidecar.is_file():
+            return None
+        try:
+            value: dict[str, Any] = orjson.loads(self.sidecar.read_bytes())
+        except orjson.JSONDecodeError as error:
+            raise DataError(f"{self.sidecar}: not valid JSON ({error}); --fresh scores everything again") from error
+        return value
+
+    def clear(self) -> None:
+        """Forget everything: finished rows, unfinished rows, settings."""
+        for path in (*self.parts, self.path, self.sidecar):
+            path.unlink(missing_ok=True)
+
+    def repair(self) -> None:
+        """Cut off the half line that a killed process may have left at the end of a part."""
+        for part in self.parts:
+            with part.open("rb+") as handle:
+                data = handle.read()
+                if data and not data.endswith(b"\n"):
+                    handle.truncate(data.rfind(b"\n") + 1)
+
+    def known(self, scorer: str, requests: Iterable[Request]) -> dict[tuple[str, int], Reward]:
+        """Find the rows that need no scoring again; failed calls are not among them, they are tried once more.
+
+        Raises:
+            RowError: a line is no row of a rewards file.
+        """
+        stored = {(r.id, r.candidate, r.signature): r for r in self._rows() if r.status != "failed"}
+        found: dict[tuple[str, int], Reward] = {}
+        for request in requests:
+            signature = row_signature(scorer, request.prompt, request.story)
+            row = stored.get((request.id, request.candidate, signature))
+            if row is not None:
+                found[request.id, request.candidate] = row
+        return found
+
+    @contextmanager
+    def appending(self, rank: int = 0) -> Iterator[Appender]:
+        """Open this process's part for rows of finished batches."""
+        with self.path.with_name(f"{self.path.name}.part-{rank}").open("ab") as handle:
+            yield Appender(handle)
+
+    def finish(self, scorer: str, requests: Sequence[Request], settings: dict[str, Any], reused: int) -> Counts:
+        """Write the rewards file in the order of the requests, and its settings; then drop the parts.
+
+        Raises:
+            DataError: a request has no row.
+        """
+        stored = {(r.id, r.candidate, r.signature): r for r in self._rows()}
+        keys = [(r.id, r.candidate, row_signature(scorer, r.prompt, r.story)) for r in requests]
+        missing = [key for key in keys if key not in stored]
+        if missing:
+            raise DataError(
+                f"{self.path}: {len(missing)} rows are missing, the first is {missing[0][:2]}; run it again"
+            )
+        rows = [stored[key] for key in keys]
+        scored = sum(row.status == "scored" for row in rows)
+        counts = Counts(scored, len(rows) - scored, sum(row.truncated for row in rows), reused)
+        statuses = dict(sorted(Counter(row.status for row in rows).items()))
+        data = b"".join(orjson.dumps(row.to_row(), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+        with atomic_path(self.path) as temporary:
+            temporary.write_bytes(data)
+            write_json(
+                self.sidecar,
+                {
+                    **settings,
+                    "digest": scorer,
+                    "rewards": digest(data.decode()),
+                    "rows": len(rows),
+                    "statuses": statuses,
+                },
+            )
+        for part in self.parts:
+            part.unlink()
+        return counts
+
+    def _rows(self) -> Iterator[Reward]:
+        for path in (self.path, *self.parts):
+            if not path.is_file():
+                continue
+            for line in read_jsonl(path):
+                try:
+                    yield Reward.from_row(line.row)
+                except BadRow as error:
+                    raise line.error(f"{error}; --fresh scores everything again") from error
+
+
+class Appender:
+    """Adds the rows of finished batches; what was added survives a kill."""
+
+    def __init__(self, handle: Any):
+        self._handle = handle
+
+    def add(self, rewards: Iterable[Reward]) -> None:
+        """Write one batch."""
+        lines = b"".join(orjson.dumps(r.to_row(), option=orjson.OPT_APPEND_NEWLINE) for r in rewards)
+        self._handle.write(lines)
+        self._handle.flush()
+
+
+@contextmanager
+def open_store(path: str | Path, *, fresh: bool = False) -> Iterator[RewardStore]:
+    """Hold a rewards file for this process and those that score with it.
+
+    Args:
+        path: the rewards file; its folder is made.
+        fresh: drop what is there.
+
+    Raises:
+        DataError: another run holds the file, or it cannot be written.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; give the name of a file, such as {path / 'rewards.jsonl'}")
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise DataError(f"{path}: another run writes this file; wait for it, or give another --out") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        store = RewardStore(path)
+        if fresh:
+            store.clear()
+        store.repair()
+        yield store
+    finally:
+        lock.release()
