@@ -15,6 +15,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "100")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
+import bundled_package  # noqa: F401  before all that imports the kit
 import gradio as gr
 from explore_tab import ExploreTab, Published
 from group_sources import operator_sets
