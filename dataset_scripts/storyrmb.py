@@ -3,8 +3,8 @@
 The file stands alone: it needs ``datasets`` and the standard library, so that versions of datasets that still run
 scripts can run it, and newer ones can use the class::
 
-    # datasets 2.14 to 3.6
-    load_dataset("dataset_scripts/storyrmb.py", "human_llm", data_files="storyrmb.jsonl", trust_remote_code=True)
+    # datasets 2.14 to 3.6 (from 2.16: trust_remote_code=True); a relative path would start at the script's folder
+    load_dataset("dataset_scripts/storyrmb.py", "human_llm", data_files="/data/storyrmb.jsonl")
 
     # any version; the digest keeps the cache from answering with the rows of an older file
     builder = StoryRMB(config_name="human_llm", data_files="storyrmb.jsonl", hash="<digest of the file>")

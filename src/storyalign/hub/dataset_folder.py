@@ -1,0 +1,165 @@
+"""Building the folders ``storyrmb/`` and ``story_preferences/``: Parquet and a card, each a whole Hub repository."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from storyalign.errors import DataError, RecipeError
+from storyalign.files import Line, atomic_folder, read_jsonl
+from storyalign.hub.dataset_card import CardFacts, is_built_folder, render_card
+from storyalign.hub.dataset_configs import ConfigFiles
+from storyalign.hub.dataset_statistics import DatasetStatistics
+from storyalign.hub.parquet_shards import SHARD_BYTES
+from storyalign.hub.row_checks import Repetitions, check_no_sample, check_official_size, check_sample
+from storyalign.records import CONSTRUCTIONS, SOURCES, BadRow, Instance, PreferencePair
+
+Rows = Iterable[Line]
+Track = Callable[[Rows], Rows]
+"""Wraps the rows on their way, for a progress bar."""
+
+
+class BuiltFolder(NamedTuple):
+    """What a build wrote."""
+
+    path: Path
+    digest: str
+    """``sha256:`` and 64 hexadecimal digits over all rows in their order; it stands in the card too."""
+    statistics: DatasetStatistics
+
+
+class _Kind(NamedTuple):
+    """What differs between the two datasets."""
+
+    name: str
+    parse: Callable[[dict[str, Any]], Instance | PreferencePair]
+    configs: tuple[str, ...]
+    config_column: str
+    splits: tuple[str, ...]
+
+
+_STORYRMB = _Kind("storyrmb", lambda row: Instance.from_row(row).require_storyrmb(), SOURCES, "source", ("test",))
+_PREFERENCES = _Kind(
+    "story_preferences", PreferencePair.from_row, CONSTRUCTIONS, "construction", ("train", "validation")
+)
+
+
+def build_storyrmb(
+    raw: Sequence[str | Path],
+    out: str | Path,
+    *,
+    sample: bool = False,
+    official_size: bool = False,
+    track: Track = iter,
+    shard_bytes: int = SHARD_BYTES,
+) -> BuiltFolder:
+    """Check raw rows and write them as the benchmark's folder: all of it, or nothing.
+
+    Args:
+        raw: JSONL files with the columns of StoryRMB.
+        out: the folder; an older build there is replaced, anything else is not.
+        sample: the rows are the kit's synthetic sample; they are checked for that, and the card says so first.
+        official_size: refuse any other number of instances than the paper's 1,133, with its counts by group.
+        track: called with the rows of all files; for a progress bar.
+        shard_bytes: text in one Parquet file, about.
+
+    Raises:
+        RowError: a row is broken or repeats another one; names file, line and id.
+        DataError: there are no rows, they are not the official size, or ``out`` holds something that no build wrote.
+    """
+    if sample and official_size:
+        raise RecipeError("--sample and --official-size exclude each other")
+    return _build(_STORYRMB, raw, Path(out), sample, official_size, track, shard_bytes)
+
+
+def build_story_preferences(
+    raw: Sequence[str | Path],
+    out: str | Path,
+    *,
+    sample: bool = False,
+    track: Track = iter,
+    shard_bytes: int = SHARD_BYTES,
+) -> BuiltFolder:
+    """Check raw pairs and write them as a folder: all of it, or nothing.
+
+    Args:
+        raw: JSONL files with the columns of the pairs, and ``split`` (``train`` where it is missing).
+        out: the folder; an older build there is replaced, anything else is not.
+        sample: the rows are the kit's synthetic sample; they are checked for that, and the card says so first.
+        track: called with the rows of all files; for a progress bar.
+        shard_bytes: text in one Parquet file, about.
+
+    Raises:
+        RowError: a row is broken, repeats another one, or shares a text with the other split.
+        DataError: there are no rows, or ``out`` holds something that no build wrote.
+    """
+    return _build(_PREFERENCES, raw, Path(out), sample, False, track, shard_bytes)
+
+
+def _build(
+    kind: _Kind,
+    raw: Sequence[str | Path],
+    out: Path,
+    sample: bool,
+    official: bool,
+    track: Track,
+    shard_bytes: int,
+) -> BuiltFolder:
+    out = out.resolve()
+    _require_replaceable(out)
+    script, statistics = _script(kind.name), DatasetStatistics()
+    lines = track(itertools.chain.from_iterable(map(read_jsonl, raw)))
+    names = ", ".join(map(str, raw))
+    try:
+        with atomic_folder(out) as folder, ExitStack() as on_error:
+            files = ConfigFiles(folder, kind.configs, kind.splits, script.FEATURES, shard_bytes)
+            on_error.callback(files.abandon)
+            for line, row in _checked(kind, lines, sample):
+                example = script.example(row.to_row(), f"{line.path}:{line.number}")
+                files.write(example[kind.config_column], getattr(row, "split", kind.splits[0]), example)
+                statistics.add(row)
+            if not statistics.n_rows:
+                raise DataError(f"{names or '--raw'}: no rows; nothing was written")
+            if official:
+                check_official_size(statistics, names)
+            configs = files.close()
+            card = render_card(CardFacts(kind.name, sample, official, configs, script.FEATURES, statistics))
+            (folder / "README.md").write_text(card, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{out}: cannot be written ({error.strerror or error}); nothing was changed") from error
+    return BuiltFolder(out, configs[0].digest, statistics)
+
+
+def _checked(kind: _Kind, lines: Rows, sample: bool) -> Iterator[tuple[Line, Instance | PreferencePair]]:
+    repetitions = Repetitions()
+    for line in lines:
+        try:
+            row = kind.parse(line.row)
+            (check_sample if sample else check_no_sample)(row)
+            repetitions.check(row, line)
+        except BadRow as error:
+            raise line.error(str(error)) from error
+        yield line, row
+
+
+def _require_replaceable(out: Path) -> None:
+    if not out.exists() or (out.is_dir() and (not any(out.iterdir()) or is_built_folder(out))):
+        return
+    raise DataError(f"{out}: holds something that no build wrote; name another --out, or move it away")
+
+
+def _script(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"storyalign.dataset_scripts.{name}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("storyalign.dataset_scripts"):
+            raise
+        raise DataError(
+            "src/storyalign/dataset_scripts is no link to dataset_scripts/: this checkout has no symbolic links "
+            "(on Windows: git config core.symlinks true, and check out again), or install the wheel"
+        ) from error
