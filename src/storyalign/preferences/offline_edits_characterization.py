@@ -6,8 +6,16 @@ import random
 import re
 from collections.abc import Sequence
 
-from storyalign.preferences.offline_edits_people import Person, find_people, first_person, mentions, present_tense
-from storyalign.preferences.offline_edits_phrases import bank, fitting, phrases
+from storyalign.preferences.offline_edits_banks import bank
+from storyalign.preferences.offline_edits_people import (
+    Person,
+    find_people,
+    first_person,
+    mentions,
+    name_pattern,
+    present_tense,
+)
+from storyalign.preferences.offline_edits_phrases import fitting, phrases
 from storyalign.preferences.offline_edits_text import (
     Draft,
     Operator,
@@ -20,6 +28,10 @@ from storyalign.preferences.offline_edits_text import (
 )
 
 _QUOTE = r"(?<=\")[^\"\n]+(?=\")|(?<=“)[^”\n]+(?=”)"
+_NO_NOUN = (
+    "and|or|but|to|in|on|at|as|with|for|from|by|into|the|a|an|was|had|when|while|that|who|up|down|out|off|back|over|through|"
+    "again|before|after|until"
+)
 _OPPOSITE = {
     "he": "she", "she": "he", "him": "her", "his": "her", "himself": "herself", "herself": "himself", "hers": "his",
     "He": "She", "She": "He", "His": "Her", "Him": "Her",
@@ -33,8 +45,7 @@ def names_swapped(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
         return None
     share = rng.uniform(0.4, 0.7)
     owner: dict[str, Person] = {form: p for p in people for form in p.forms}
-    body = "|".join(re.escape(f) for f in sorted(owner, key=len, reverse=True))
-    pattern = body if is_chinese(tale) else rf"(?<![\w-])(?:{body})(?![\w-])"
+    pattern = name_pattern(owner)
 
     def swap(match: re.Match[str]) -> str:
         if rng.random() > share:
@@ -75,7 +86,7 @@ def _turn(unit: str, i_tell: bool, third: str) -> tuple[str, int]:
             pieces[k], n = _no_i(pieces[k], third, first=k == 0)
             total += n
         return "".join(pieces), total
-    noun = r"( (?!(?:and|or|but|to|in|on|at|as|with|for|from|by|into|the|a|an|was|had|when|while|that|who|up|down|out|off|back|over|through|again|before|after|until)\b)[a-z][\w-]+)?"
+    noun = rf"( (?!(?:{_NO_NOUN})\b)[a-z][\w-]+)?"
     text = re.sub(r"\bHer\b(?= [a-z])", "\x00", unit)
     text, n = substitute(
         r"\b(he|she|him|his|himself|herself|hers|He|She|His|Him)\b", text, lambda m: "\x01" + _OPPOSITE[m[0]]
@@ -121,14 +132,16 @@ def generic_dialogue(tale: Tale, _donors: Sequence[Tale], rng: random.Random) ->
         return None
     lines, glue = list(bank("lines", "zh" if is_chinese(tale) else "en")), "" if is_chinese(tale) else " "
     chosen = set(rng.sample(range(len(quotes)), max(2, round(len(quotes) * rng.uniform(0.6, 1.0)))))
-    text, end = [], 0
+    text, end, stretch = [], 0, rng.uniform(0.7, 1.5)
     for k, quote in enumerate(quotes):
         if k not in chosen:
             continue
         said: list[str] = []
-        while not said or ((wanted := count_words(quote[0]) - sum(map(count_words, said))) > 4 and len(lines) > 6):
-            said.append(fitting(lines, count_words(quote[0]) if not said else wanted, rng, among=4))
+        wanted = count_words(quote[0]) * stretch
+        while not said or (wanted > 3 and len(lines) > 6):
+            said.append(fitting(lines, wanted, rng, among=4))
             lines.remove(said[-1])
+            wanted -= count_words(said[-1])
         text += [tale.story[end : quote.start()], _end_like(glue.join(said), quote[0], _tagged(tale, quote))]
         end = quote.end()
     return "".join([*text, tale.story[end:]])
@@ -191,9 +204,9 @@ def motives_flattened(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -
     count = min(len(places), rng.randint(4, 5))
     if count < 3:
         return None
-    flat = phrases("flat", tale, rng)
+    flat, stretch = phrases("flat", tale, rng), rng.uniform(0.8, 1.45)
     for i in rng.sample(places, count):
-        wanted = count_words(units[i])
+        wanted = round(count_words(units[i]) * stretch)
         units[i] = fitting(flat, wanted, rng, among=7)
         flat.remove(units[i])
         if count_words(units[i]) < wanted - 6 and rng.random() < 0.8:

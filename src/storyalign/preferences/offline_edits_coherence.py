@@ -81,9 +81,9 @@ def contradiction(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
         places = list(range(2, len(units)))
     if len(places) < count:
         return None
-    claims = phrases("contradictions", tale, rng)
+    claims, stretch = phrases("contradictions", tale, rng), rng.uniform(0.75, 1.3)
     for i in rng.sample(places, count):
-        units[i] = fitting(claims, count_words(units[i]), rng, among=8)
+        units[i] = fitting(claims, count_words(units[i]) * stretch, rng, among=8)
         claims.remove(units[i])
     return draft.with_units(units)
 

@@ -6,9 +6,10 @@ import random
 import re
 from collections.abc import Sequence
 
+from storyalign.preferences.offline_edits_banks import bank
 from storyalign.preferences.offline_edits_nouns import blur_nouns, kinds, members, swap_words
 from storyalign.preferences.offline_edits_people import present_tense
-from storyalign.preferences.offline_edits_phrases import bank, fitting, phrases
+from storyalign.preferences.offline_edits_phrases import fitting, phrases
 from storyalign.preferences.offline_edits_text import (
     Draft,
     Operator,
@@ -19,12 +20,13 @@ from storyalign.preferences.offline_edits_text import (
     substitute,
 )
 
-_UNIT = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
-_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"
-_NUMBER = (
-    rf"\b(the |his |her |their |my |these |those )?((?:a|one|{_UNIT}|{_TENS}) (?:hundred|thousand)(?: and (?:{_TENS}|{_UNIT}))?|"
-    rf"{_TENS}|{_UNIT}|\d[\d,.]*\d)\b(?!-)"
+_UNIT = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|"
+    "nineteen"
 )
+_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"
+_HUNDREDS = rf"(?:a|one|{_UNIT}|{_TENS}) (?:hundred|thousand)(?: and (?:{_TENS}|{_UNIT}))?"
+_NUMBER = rf"\b((?:the|his|her|their|my|these|those) )?(?:{_HUNDREDS}|{_TENS}|{_UNIT}|\d[\d,.]*\d)\b(?!-)"
 _MONTH = ("a certain month", "some month or other", "the season")
 
 
@@ -38,9 +40,9 @@ def stock_phrases(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
     count = min(len(places), rng.randint(3, 5))
     if count < 3:
         return None
-    stock = phrases("stock", tale, rng)
+    stock, stretch = phrases("stock", tale, rng), rng.uniform(0.75, 1.35)
     for i in rng.sample(places, count):
-        wanted = count_words(units[i])
+        wanted = round(count_words(units[i]) * stretch)
         units[i] = fitting(stock, wanted, rng, among=10)
         stock.remove(units[i])
         if count_words(units[i]) < wanted - 5:

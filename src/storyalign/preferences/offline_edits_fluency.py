@@ -22,7 +22,8 @@ _WRONG = {
     "was": ("were", "be"), "were": ("was", "is"), "is": ("are", "be"), "are": ("is",), "has": ("have", "having"),
     "have": ("has",), "had": ("has", "have", "having"), "does": ("do",), "do": ("does",), "did": ("done", "does"),
     "this": ("these",), "that": ("those",), "these": ("this",), "those": ("that",), "a": ("an",), "an": ("a",),
-    "him": ("he",), "her": ("she",), "them": ("they",), "me": ("I",), "his": ("him",), "their": ("them",), "my": ("me",),
+    "him": ("he",), "her": ("she",), "them": ("they",), "me": ("I",), "his": ("him",), "their": ("them",),
+    "my": ("me",),
     "came": ("come", "comed"), "went": ("goed", "gone"), "took": ("taked", "taken"), "saw": ("seed", "seen"),
     "knew": ("knowed", "known"), "gave": ("gived", "given"), "said": ("say", "sayed"), "told": ("telled", "tells"),
     "stood": ("standed", "stand"), "sat": ("sitted", "sit"), "held": ("holded", "hold"), "ran": ("runned", "run"),
@@ -44,7 +45,8 @@ _HAN = "[\u4e00-\u9fff]"
 _CHINESE_FUNCTION = "的了着在把被就也都又是还和从里上"
 _MEASURES = "个只条张块把件座碗本位根枚"
 _WRONG_CHINESE = {
-    "了": "着过", "着": "了过", "过": "着了", "的": "地得", "地": "的得", "得": "的地", "把": "被", "被": "把", "在": "从",
+    "了": "着过", "着": "了过", "过": "着了", "的": "地得", "地": "的得", "得": "的地", "把": "被", "被": "把",
+    "在": "从",
     "从": "在", "给": "对", "对": "给", "就": "才", "也": "却", "不": "没", "没": "不", "里": "上", "上": "里",
 }  # fmt: skip
 

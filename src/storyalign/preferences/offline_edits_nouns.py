@@ -6,8 +6,8 @@ import random
 import re
 from functools import cache, lru_cache
 
+from storyalign.preferences.offline_edits_banks import bank, words
 from storyalign.preferences.offline_edits_people import find_people, find_places
-from storyalign.preferences.offline_edits_phrases import bank
 from storyalign.preferences.offline_edits_text import Tale, is_chinese, substitute
 
 _DETERMINER = r"(?:the|a|an|his|her|their|its|my|our|your|this|one|each|every|no|any|some|another)"
@@ -16,7 +16,6 @@ _AFTER = (
     r"could|into|over|under|because|when|while|before|after|until)\b|$)"
 )
 _MASS = {"food", "drink", "stuff", "clothes", "weather"}
-_NO_NOUN = {"other", "others", "first", "last", "second", "third", "next", "same", "only", "old", "young", "year", "years", "time", "times", "day", "days", "night", "way", "one", "thing", "end", "another", "mother", "father", "morning", "evening", "week", "month", "hour", "part", "side", "place", "people", "man", "woman", "child", "boy", "girl"}
 
 
 @lru_cache(maxsize=4096)
@@ -32,7 +31,7 @@ def key_nouns(tale: Tale) -> tuple[str, ...]:
     for match in re.finditer(rf"\b{_DETERMINER}\s+(?:[a-z-]+\s+)?([a-z]{{3,}}){_AFTER}", tale.premise):
         noun = match[1]
         single = noun[:-1] if noun.endswith("s") and not noun.endswith("ss") else noun
-        if noun in _NO_NOUN or single in _NO_NOUN or noun in names:
+        if {noun, single} & words("no_nouns", "en") or noun in names:
             continue
         if re.search(rf"\b{single}s?\b", tale.story):
             found.setdefault(single)
@@ -62,20 +61,20 @@ def members(language: str, *generals: str) -> list[str]:
     return [m for general, group in kinds(language) if not generals or general in generals for m in group]
 
 
-def swap_words(text: str, words: dict[str, str], chinese: bool) -> tuple[str, int]:
+def swap_words(text: str, new_words: dict[str, str], chinese: bool) -> tuple[str, int]:
     """Replace whole words, plurals as well, and set ``a`` or ``an`` right.
 
     Returns:
         The text and how many places changed.
     """
-    if not words:
+    if not new_words:
         return text, 0
-    body = _any_of(frozenset(words))
+    body = _any_of(frozenset(new_words))
     if chinese:
-        return re.subn(body, lambda m: words[m[0]], text)
+        return re.subn(body, lambda m: new_words[m[0]], text)
 
     def swap(match: re.Match[str]) -> str:
-        new = _plural(words[match[2]]) if match[3] else words[match[2]]
+        new = _plural(new_words[match[2]]) if match[3] else new_words[match[2]]
         return _article(match[1] or "", new) + new
 
     verb = r"(?<!\bto )(?<!'ll )(?<!will )(?<!would )(?<!could )(?<!not )"
@@ -97,19 +96,19 @@ def _article(article: str, following: str) -> str:
     return article[0] + ("n " if following[0].lower() in "aeiou" else " ")
 
 
-def blur_nouns(text: str, words: dict[str, str], rng: random.Random) -> tuple[str, int]:
+def blur_nouns(text: str, new_words: dict[str, str], rng: random.Random) -> tuple[str, int]:
     """Replace nouns after a determiner by general words, often without the adjective before them. English only.
 
     Returns:
         The text and how many places changed.
     """
-    if not words:
+    if not new_words:
         return text, 0
-    body = _any_of(frozenset(words))
+    body = _any_of(frozenset(new_words))
 
     def blur(match: re.Match[str]) -> str:
         determiner, adjective, noun, plural = match[1], match[2] or "", match[3], match[4]
-        general = words[noun]
+        general = new_words[noun]
         if determiner in ("of", "with") and general not in _MASS:
             return match[0]
         general = _plural(general) if plural and general not in _MASS else general

@@ -10,8 +10,8 @@ import random
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from importlib import resources
 
+from storyalign.preferences.offline_edits_banks import bank
 from storyalign.preferences.offline_edits_people import find_people, first_person, mentions, present_tense
 from storyalign.preferences.offline_edits_text import Tale, capitalize, count_words, is_chinese
 
@@ -19,13 +19,6 @@ _FIRST_PRESENT = {"is": "am", "has": "have", "does": "do", "goes": "go", "realis
 _NARRATOR = {"en": "I", "zh": "我"}
 _OTHERS = {"en": ("somebody else", "the other one", "an old friend"), "zh": ("那个人", "另一个人", "旁边的人")}
 _NOBODY = {"en": ("somebody", "the one in question"), "zh": ("那人", "当事人")}
-
-
-@cache
-def bank(name: str, language: str) -> tuple[str, ...]:
-    """Read one bank of phrases, ``en`` or ``zh``."""
-    file = resources.files("storyalign.preferences") / "phrases" / language / f"{name}.txt"
-    return tuple(line for line in file.read_text(encoding="utf-8").splitlines() if line)
 
 
 def phrases(name: str, tale: Tale, rng: random.Random) -> list[str]:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from storyalign.corpus.sample import THEMES, SampleStory, load_sample_stories
 from storyalign.preferences.offline_edits import HELD_OUT, MAX_LENGTH_CHANGE, OPERATORS, Edit, edits
 from storyalign.preferences.offline_edits_text import Tale, count_words
+from storyalign.preferences.sample_balance import Ledger, more_or_less
 from storyalign.records import DIMENSIONS, SOURCES, Instance, PreferencePair
 from storyalign.text import content_id
 
@@ -64,18 +65,19 @@ def sample_instances(seed: int = 0) -> list[Instance]:
     """
     stories = split_sample(seed).benchmark
     rng = random.Random(f"{CORPUS}/{seed}/benchmark")
-    instances, used = [], Counter[str]()
+    instances, used, books = [], Counter[str](), Ledger()
     for dimension in DIMENSIONS:
         order = rng.sample(stories, len(stories))
-        longer = _spread(range(4), len(order), rng)
+        longer = _spread((0, 1, 2, 3, 0, 3), len(order), rng)
         sources = _spread(range(2), len(order), rng)
         for story, n_longer, source in zip(order, longer, sources, strict=True):
             tale, donors = _tale(story), _donors(story, stories)
             groups = _three_operators(dimension, tale, donors, f"{seed}/{story.id}", used, rng)
             if len(groups) < 3:
                 continue
-            rejected = _with_lengths(groups, n_longer, used, rng)
+            rejected = _with_lengths(dimension, tale, groups, n_longer, books, used, rng)
             for edit in rejected:
+                books.enter(dimension, tale, edit)
                 used.update([edit.operator, *([edit.donor.story] if edit.donor else [])])
             instances.append(_instance(story, dimension, SOURCES[source], rejected))
     rng.shuffle(instances)
@@ -109,23 +111,26 @@ def _three_operators(
     return groups
 
 
-def _with_lengths(groups: list[list[Edit]], n_longer: int, used: Counter[str], rng: random.Random) -> list[Edit]:
+def _with_lengths(
+    dimension: str,
+    tale: Tale,
+    groups: list[list[Edit]],
+    n_longer: int,
+    books: Ledger,
+    used: Counter[str],
+    rng: random.Random,
+) -> list[Edit]:
     """Choose one edit of each group so that ``n_longer`` of them are longer than the original and the rest shorter."""
-    signs = [1] * n_longer + [-1] * (len(groups) - n_longer)
-    sizes = [rng.uniform(0.02, 0.08) for _ in groups]
 
-    def cost(edit: Edit, sign: int, size: float) -> float:
-        wrong = 1.0 if (edit.ratio - 1) * sign <= 0 else 0.0
-        return wrong + abs(edit.ratio - 1 - sign * size) + 0.02 * (used[edit.donor.story] if edit.donor else 0)
+    def cost(edit: Edit, sign: int) -> float:
+        wrong = 100.0 * (1 - sign * more_or_less(tale, edit)["length"])
+        return wrong + books.cost(dimension, tale, edit) + 2 * (used[edit.donor.story] if edit.donor else 0)
 
-    best: tuple[float, list[Edit]] | None = None
-    for order in sorted(set(permutations(signs))):
-        chosen = [min(g, key=lambda e: cost(e, s, z)) for g, s, z in zip(groups, order, sizes, strict=True)]
-        total = sum(cost(e, s, z) for e, s, z in zip(chosen, order, sizes, strict=True))
-        if best is None or total < best[0]:
-            best = (total, chosen)
-    assert best is not None
-    return rng.sample(best[1], len(best[1]))
+    cheapest = [{sign: min((cost(e, sign), k) for k, e in enumerate(g)) for sign in (1, -1)} for g in groups]
+    signs = sorted(set(permutations([1] * n_longer + [-1] * (len(groups) - n_longer))))
+    best = min(signs, key=lambda order: sum(c[sign][0] for c, sign in zip(cheapest, order, strict=True)))
+    chosen = [g[c[sign][1]] for g, c, sign in zip(groups, cheapest, best, strict=True)]
+    return rng.sample(chosen, len(chosen))
 
 
 def _swaps(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> list[tuple[SampleStory, Edit]]:
@@ -163,7 +168,7 @@ def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> li
     """Pairs by all other operators, each dimension and operator longer as often as shorter."""
     made: list[tuple[SampleStory, Edit]] = []
     used: Counter[str] = Counter()
-    balance: Counter[str] = Counter()
+    books = Ledger()
     for k, story in enumerate(rng.sample(list(stories), len(stories))):
         tale, donors = _tale(story), _donors(story, stories)
         for dimension, count in _PAIRS.items():
@@ -179,11 +184,8 @@ def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> li
                 found = edits(name, tale, donors, f"{seed}/{story.id}", 10) if count else []
                 if not found:
                     continue
-                sign = -1 if (balance[name], balance[dimension], rng.random()) > (0, 0, 0.5) else 1
-                target = 1 + sign * rng.uniform(0.02, 0.08)
-                edit = min(found, key=lambda e: ((e.ratio - 1) * sign <= 0, abs(e.ratio - target)))
-                for key in (name, dimension):
-                    balance[key] += (edit.ratio > 1) - (edit.ratio < 1)
+                edit = min(found, key=lambda e: books.cost(dimension, tale, e))
+                books.enter(dimension, tale, edit)
                 used[name] += 1
                 made.append((story, edit))
                 count -= 1
