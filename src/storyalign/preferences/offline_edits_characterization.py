@@ -28,6 +28,7 @@ from storyalign.preferences.offline_edits_text import (
 )
 
 _QUOTE = r"(?<=\")[^\"\n]+(?=\")|(?<=“)[^”\n]+(?=”)"
+_SPOKEN_ENDS = ",.?!，。？！…—"
 _NO_NOUN = (
     "and|or|but|to|in|on|at|as|with|for|from|by|into|the|a|an|was|had|when|while|that|who|up|down|out|off|back|over|through|"
     "again|before|after|until"
@@ -127,7 +128,7 @@ def _chinese_turn(unit: str, i_tell: bool, rng: random.Random) -> tuple[str, int
 
 def generic_dialogue(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> str | None:
     """What people say replaced by what anybody might say."""
-    quotes = [m for m in re.finditer(_QUOTE, _spoken(tale)) if m[0].strip()]
+    quotes = [m for m in re.finditer(_QUOTE, _spoken(tale)) if m[0][-1] in _SPOKEN_ENDS]
     if len(quotes) < 2:
         return None
     lines, glue = list(bank("lines", "zh" if is_chinese(tale) else "en")), "" if is_chinese(tale) else " "
@@ -149,7 +150,7 @@ def generic_dialogue(tale: Tale, _donors: Sequence[Tale], rng: random.Random) ->
 
 def dialogue_exchanged(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> str | None:
     """Each speaker says what another one should have said."""
-    quotes = [m for m in re.finditer(_QUOTE, _spoken(tale)) if m[0].strip()]
+    quotes = [m for m in re.finditer(_QUOTE, _spoken(tale)) if m[0][-1] in _SPOKEN_ENDS]
     if len(quotes) < 4:
         return None
     order = list(range(len(quotes)))

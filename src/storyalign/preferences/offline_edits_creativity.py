@@ -26,7 +26,8 @@ _UNIT = (
 )
 _TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"
 _HUNDREDS = rf"(?:a|one|{_UNIT}|{_TENS}) (?:hundred|thousand)(?: and (?:{_TENS}|{_UNIT}))?"
-_NUMBER = rf"\b((?:the|his|her|their|my|these|those) )?(?:{_HUNDREDS}|{_TENS}|{_UNIT}|\d[\d,.]*\d)\b(?!-)"
+_WHOSE = r"(?<![Aa] )(?<![Aa]n )\b((?:the|his|her|their|my|these|those) )?"
+_NUMBER = rf"{_WHOSE}(?:{_HUNDREDS}|{_TENS}|{_UNIT}|\d[\d,.]*\d)\b(?!-)"
 _MONTH = ("a certain month", "some month or other", "the season")
 
 
@@ -35,7 +36,7 @@ def stock_phrases(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
     draft = Draft.of(tale)
     units = draft.units
     places = [i for i, u in enumerate(units) if not is_dialogue(u)]
-    if len(places) < 5:
+    if len(places) < 5 or rng.random() < 0.3:
         places = list(range(len(units)))
     count = min(len(places), rng.randint(3, 5))
     if count < 3:

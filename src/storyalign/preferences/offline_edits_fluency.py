@@ -114,7 +114,8 @@ def repeated_clauses(tale: Tale, _donors: Sequence[Tale], rng: random.Random) ->
     stutters = rng.sample(plain, min(len(plain), rng.randint(2, 4) if direction > 0 else rng.randint(1, 3)))
     for i in stutters:
         units[i] = _stutter(units[i], chinese, _names(tale), rng)
-    return draft.with_units(units) if len(again) + len(stutters) >= 3 else None
+    changed = sum(a != b for a, b in zip(units, draft.units, strict=True))
+    return draft.with_units(units) if changed >= 3 else None
 
 
 def _stutter(unit: str, chinese: bool, names: Sequence[str], rng: random.Random) -> str:

@@ -121,9 +121,10 @@ def blur_nouns(text: str, new_words: dict[str, str], rng: random.Random) -> tupl
                 determiner = _article(determiner + " ", adjective or general).strip()
         return f"{determiner} {adjective}{general}"
 
-    return substitute(
+    text, changed = substitute(
         rf"\b({_DETERMINER[3:-1]}|The|A|An|His|Her|Their|My|of|with) ([a-z]+ )?({body})(s?)\b(?!['’-])", text, blur
     )
+    return re.sub(rf"\b({_any_of(frozenset(new_words.values()))}) \1\b", r"\1", text), changed
 
 
 @lru_cache(maxsize=65536)

@@ -47,8 +47,11 @@ def find_places(tale: Tale) -> tuple[str, ...]:
     if is_chinese(tale):
         return ()
     known = {w for p in find_people(tale) for f in p.forms for w in f.split()}
-    found = Counter(w for w in _names_inside_sentences(tale.premise) if w not in known)
-    return tuple(sorted(found, key=lambda w: (-found[w], w)))
+    found = sorted({w for w in _names_inside_sentences(tale.premise) if w not in known})
+    if not found:
+        return ()
+    word = f"(?:{'|'.join(map(re.escape, found))})"
+    return tuple(dict.fromkeys(re.findall(rf"(?<![\w-]){word}(?:[ -]{word})*(?![\w-])", tale.premise)))
 
 
 def mentions(text: str, person: Person) -> int:
@@ -96,7 +99,13 @@ def _names_inside_sentences(text: str) -> list[str]:
         between, word = text[end : match.start()], _bare(match[0])
         opens = end == 0 or (re.search(r"[.!?:\n—]\s*$|[\"“]", between) and before not in words("titles", "en"))
         before, end = match[0], match.end()
-        if opens or not word[0].isupper() or word[:2] in ("I'", "I’") or (word[1:] and word.isupper()):
+        if (
+            opens
+            or len(word) == 1
+            or not word[0].isupper()
+            or word[:2] in ("I'", "I’")
+            or (word[1:] and word.isupper())
+        ):
             continue
         if word not in words("titles", "en") and word not in words("no_names", "en"):
             found.append(word)
@@ -137,7 +146,7 @@ def _person_words(text: str) -> list[str]:
         elif _PLACE_BEFORE.fullmatch(before):
             person[word] -= 1
         elif raw != word or before[:1].isupper() or after[:1].isupper() or after.islower():
-            person[word] += 1
+            person[word] += 1 + after.endswith("ed")
     return sorted(w for w, score in person.items() if score > 0)
 
 
@@ -155,11 +164,21 @@ def _chinese_people(tale: Tale) -> list[Person]:
     acting = {p for p, n in found.items() if n >= 2 and re.search(f"{p}(?:[{_ACTS}]|……)", text)}
     names = [p for p in sorted(acting, key=lambda p: (-found[p], p)) if not _part_or_whole(p, acting, found)]
     people: list[Person] = []
-    for name in names:
+    for name in (_whole_name(n, text) for n in names):
         if not any(name in p.forms for p in people):
             short = len(name) == 3 and text.count(name[1:]) > text.count(name)
             people.append(Person(name, (name, name[1:]) if short else (name,)))
     return people
+
+
+def _whole_name(name: str, text: str) -> str:
+    """Lengthen a name that is always followed by the same character, as foreign names are: 巴赫 to 巴赫拉姆."""
+    while len(name) < 6:
+        following = {text[m.end() : m.end() + 1] for m in re.finditer(name, text)}
+        if text.count(name) < 3 or len(following) > 1 or not re.fullmatch("[\u4e00-\u9fff]", min(following)):
+            break
+        name += min(following)
+    return name
 
 
 def _part_or_whole(name: str, names: set[str], found: Mapping[str, int]) -> bool:
