@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -17,11 +18,13 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import bundled_package  # noqa: F401  before all that imports the kit
 import gradio as gr
-from explore_tab import ExploreTab, Published
-from group_sources import operator_sets
+from explore_tab import ExploreTab
+from group_sources import HUB_ID, operator_sets
+from leaderboard_tab import LeaderboardTab
 from look import head, theme
 from rank_tab import RankTab
 from request_size import RequestSize
+from results_shelf import Board, published, read_results
 from starlette.middleware import Middleware
 from story_scorer import OneAtATime, StoryScorer, load_scorer
 from visitor_limits import DEFAULT_LIMITS, Limits
@@ -38,10 +41,12 @@ LEAD = (
 def build_app(
     scorer: StoryScorer | None,
     datasets: Sequence[EvaluationSet] = (),
+    results: Sequence[Board] = (),
     *,
-    published: Published | None = None,
     missing: str = "",
-    problems: Sequence[str] = (),
+    data_problems: Sequence[str] = (),
+    result_problems: Sequence[str] = (),
+    results_home: str = "",
     limits: Limits = DEFAULT_LIMITS,
 ) -> gr.Blocks:
     """Build the whole app around a scorer.
@@ -49,9 +54,11 @@ def build_app(
     Args:
         scorer: the model, or None where none is loaded.
         datasets: the sets to explore.
-        published: rewards that scorers gave the groups of these sets.
+        results: what scorers reached, one board a benchmark.
         missing: why there is no model; shown to the visitor.
-        problems: why other sets could not be loaded.
+        data_problems: why other sets could not be loaded.
+        result_problems: why other results could not be used.
+        results_home: id of the dataset on the Hub that takes submissions.
         limits: the largest inputs that visitors may hand in.
     """
     one = OneAtATime(scorer) if scorer is not None else None
@@ -61,7 +68,9 @@ def build_app(
             with gr.Tab("Rank", id="rank"):
                 RankTab(one, limits, missing).build()
             with gr.Tab("Explore", id="explore") as explore:
-                ExploreTab(datasets, problems, published, one).build(explore)
+                ExploreTab(datasets, data_problems, published(results), one).build(explore)
+            with gr.Tab("Leaderboard", id="leaderboard"):
+                LeaderboardTab(results, result_problems, results_home).build()
     app.queue(max_size=limits.queue, default_concurrency_limit=8)
     return app
 
@@ -89,8 +98,18 @@ async def start() -> gr.Blocks:
     A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
     """
     scorer, missing = load_scorer(os.environ)
-    datasets, problems = operator_sets(os.environ)
-    app = build_app(scorer, datasets, missing=missing, problems=problems)
+    datasets, data_problems = operator_sets(os.environ)
+    places = [place.strip() for place in os.environ.get("STORYALIGN_RESULTS", "").split(",") if place.strip()]
+    results, result_problems = read_results(places, datasets)
+    app = build_app(
+        scorer,
+        datasets,
+        results,
+        missing=missing,
+        data_problems=data_problems,
+        result_problems=result_problems,
+        results_home=next((place for place in places if HUB_ID.fullmatch(place) and not Path(place).exists()), ""),
+    )
     launch(app)
     return app
 

@@ -19,6 +19,7 @@ COLUMNS = (
     "tokens",
     "sentences",
     "burstiness",
+    "kurtosis",
     "truncated",
     "detail",
     "opening",
@@ -36,6 +37,7 @@ def ranking_row(story: RankedStory) -> dict[str, Any]:
         "tokens": story.scored.n_tokens,
         "sentences": story.facts.sentences,
         "burstiness": story.facts.burstiness,
+        "kurtosis": story.facts.kurtosis,
         "truncated": story.scored.truncated,
         "detail": story.scored.detail,
     }

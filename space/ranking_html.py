@@ -68,8 +68,7 @@ def _facts(story: RankedStory) -> str:
     facts = [story.facts.length]
     if story.scored.n_tokens:
         facts.append(f"{story.scored.n_tokens:,} tokens")
-    uneven = story.facts.burstiness
-    facts.append("burstiness undefined" if uneven is None else f"burstiness {signed(uneven, 1)}")
+    facts.append(f"burstiness {story.facts.burstiness:.2f}")
     if story.scored.truncated:
         facts.append('<strong class="sa-cut">read only in part</strong>')
     return f'<p class="sa-facts">{" · ".join(facts)}</p>'
@@ -100,7 +99,8 @@ def _footnote(ranking: Ranking) -> str:
     signature = f" · signature {text(ranking.signature[:12])}" if ranking.signature else ""
     return (
         '<p class="sa-footnote">A reward has no unit; only differences between stories of one premise count. '
-        f"Burstiness says how uneven the sentence lengths are. Scored by {name(ranking.scorer)}{signature}.</p>"
+        "Burstiness says how uneven the sentences are in length: 0 is even. "
+        f"Scored by {name(ranking.scorer)}{signature}.</p>"
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from statistics import fmean
 
-from storyalign.text import count_words, split_sentences
+from storyalign.audit.surface import surface_cues
+from storyalign.text import count_words
 
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f]")
@@ -21,8 +21,10 @@ class StoryFacts:
     words: int
     """A Chinese or Japanese character counts as one word."""
     sentences: int
-    burstiness: float | None
-    """How uneven the sentence lengths are (Eq. 6); None where it is undefined."""
+    burstiness: float
+    """How uneven the sentence lengths are: 0 where all are equal."""
+    kurtosis: float | None
+    """Excess kurtosis of the sentence lengths (Eq. 6); None where it is undefined."""
     invisible: int
     """Zero-width characters, soft hyphens and direction marks."""
     language: str
@@ -37,11 +39,12 @@ class StoryFacts:
 def story_facts(story: str) -> StoryFacts:
     """Count words, sentences and invisible characters of one story."""
     language = script_language(story)
-    lengths = [n for sentence in split_sentences(story, language) if (n := count_words(sentence))]
+    cues = surface_cues(story, language)
     return StoryFacts(
-        words=count_words(story),
-        sentences=len(lengths),
-        burstiness=burstiness(lengths),
+        words=cues.words,
+        sentences=cues.sentences,
+        burstiness=cues.burstiness,
+        kurtosis=cues.kurtosis,
         invisible=len(_INVISIBLE.findall(story)),
         language=language,
     )
@@ -50,22 +53,6 @@ def story_facts(story: str) -> StoryFacts:
 def length_of(story: str) -> str:
     """Say how long a story is, in words, or in characters where these are counted."""
     return _length(count_words(story), script_language(story))
-
-
-def burstiness(lengths: list[int]) -> float | None:
-    """Give the population excess kurtosis of sentence lengths (Eq. 6).
-
-    Args:
-        lengths: words in each sentence.
-
-    Returns:
-        At least -2; None for fewer than 4 sentences, or where all are equally long.
-    """
-    if len(lengths) < 4 or len(set(lengths)) == 1:
-        return None
-    mean = fmean(lengths)
-    variance = fmean((n - mean) ** 2 for n in lengths)
-    return fmean((n - mean) ** 4 for n in lengths) / variance**2 - 3
 
 
 def script_language(text: str) -> str:

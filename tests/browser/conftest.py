@@ -43,7 +43,7 @@ def free_port():
 def serving(log, *flags):
     """Run ``serve.py`` with warnings as errors; give its address, and check on leaving that it printed no warning."""
     port = free_port()
-    command = [sys.executable, "-W", "error", str(HERE / "serve.py"), str(port), *flags]
+    command = [sys.executable, "-W", "error", str(HERE / "serve.py"), str(port), str(log.parent), *flags]
     with log.open("wb") as output:
         server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     address = f"http://127.0.0.1:{port}"

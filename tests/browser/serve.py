@@ -1,4 +1,7 @@
-"""Serves the Space with the fake scorer, in a process of its own: ``python -W error serve.py PORT [--no-model]``."""
+"""Serves the Space with the fake scorer, in a process of its own.
+
+``python -W error serve.py PORT FOLDER [--no-model]``
+"""
 
 import asyncio
 import sys
@@ -8,17 +11,28 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "space"), str(ROOT)]
 
 import app as space_app  # noqa: E402
+from results_shelf import read_results  # noqa: E402
 
 from tests.space.fake_scorer import FakeScorer  # noqa: E402
-from tests.space.groups import REWARDS, small_set  # noqa: E402
+from tests.space.groups import small_set, write_rewards  # noqa: E402
 
 
-async def start(port, *flags):
+def results(folder):
+    """Two scorers on the small set, written and read as real ones are."""
+    evaluation_set = small_set()
+    for name, right in (("steady/scorer", {"g0", "g1", "g3"}), ("shaky/scorer", {"g0"})):
+        write_rewards(folder / name, evaluation_set, name, lambda i, c, right=right: float((c == 0) == (i.id in right)))
+    boards, problems = read_results([folder], [evaluation_set])
+    assert problems == []
+    return boards
+
+
+async def start(port, folder, *flags):
     scorer = None if "--no-model" in flags else FakeScorer()
     app = space_app.build_app(
         scorer,
         [small_set()],
-        published={small_set().digest: REWARDS},
+        results(Path(folder)),
         missing="The variable STORYALIGN_MODEL is not set.",
     )
     space_app.launch(app, server_port=int(port), quiet=True)

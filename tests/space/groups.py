@@ -1,7 +1,9 @@
 """Small groups to explore; the words of a story say what it is."""
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
-from storyalign.records import Instance
+from storyalign.files import write_json, write_jsonl
+from storyalign.records import Instance, Reward
+from storyalign.text import digest
 
 
 def instance(number, dimension="coherence", source="human_llm", k=3, writer="human"):
@@ -31,3 +33,26 @@ REWARDS = {
 
 def small_set():
     return EvaluationSet(list(GROUPS), digest="d" * 64, name="small set")
+
+
+def write_rewards(folder, evaluation_set, name, reward):
+    """Write a rewards file as `storyalign score` does; ``reward`` takes an instance and a candidate."""
+    settings = {"digest": digest("settings", name), "scorer": {"kind": "reward_model", "model": name, "dtype": "fp32"}}
+    rows = [
+        Reward(
+            i.id,
+            c,
+            value,
+            10,
+            False,
+            "failed" if value is None else "scored",
+            digest(settings["digest"], i.prompt, story),
+        ).to_row()
+        for i in evaluation_set.instances
+        for c, story in enumerate(i.stories)
+        for value in [reward(i, c)]
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_jsonl(folder / "rewards.jsonl", rows)
+    write_json(folder / "rewards.jsonl.scorer.json", settings)
+    return folder / "rewards.jsonl"

@@ -1,23 +1,13 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import kurtosis
-from story_facts import burstiness, script_language, story_facts
+from story_facts import script_language, story_facts
 
 
-def test_burstiness_by_hand():
-    # mean 2, variance (1+1+1+9)/4 = 3, fourth moment (1+1+1+81)/4 = 21: 21/9 - 3
-    assert burstiness([1, 1, 1, 5]) == pytest.approx(-2 / 3)
-
-
-@pytest.mark.parametrize("lengths", [[], [3, 9, 1], [4, 4, 4, 4, 4]])
-def test_burstiness_is_undefined_for_few_or_equal_sentences(lengths):
-    assert burstiness(lengths) is None
-
-
-@given(st.lists(st.integers(1, 80), min_size=4).filter(lambda values: len(set(values)) > 1))
-def test_burstiness_agrees_with_scipy(lengths):
-    assert burstiness(lengths) == pytest.approx(kurtosis(lengths, fisher=True, bias=True), rel=1e-9, abs=1e-9)
+def test_burstiness_and_kurtosis_by_hand():
+    facts = story_facts("One. Two. Three. And four more words.")
+    # lengths 1, 1, 1, 4: mean 7/4, variance 27/16, so the deviation over the mean is sqrt(27)/7
+    assert facts.burstiness == pytest.approx(27**0.5 / 7)
+    # fourth moment (3 * 81 + 6561) / 1024 = 6804/1024 over (27/16)**2 = 729/256: 7/3
+    assert facts.kurtosis == pytest.approx(7 / 3 - 3)
 
 
 def test_counts_chinese_by_character():
