@@ -104,11 +104,14 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         yield temporary
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-            path.replace(old / path.name)
             try:
-                temporary.replace(path)
+                path.replace(old / path.name)
+                try:
+                    temporary.replace(path)
+                except OSError:
+                    (old / path.name).replace(path)
+                    raise
             except OSError:
-                (old / path.name).replace(path)
                 old.rmdir()
                 raise
             shutil.rmtree(old)

@@ -145,6 +145,11 @@ class PreferencePair:
     rejected_engagement: float | None = None
     split: str = "train"
 
+    @property
+    def stories(self) -> tuple[str, str]:
+        """Both stories, the preferred one first."""
+        return self.chosen, self.rejected
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> PreferencePair:
         """Check one row and make a pair of it.

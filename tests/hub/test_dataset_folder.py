@@ -11,6 +11,7 @@ from huggingface_hub import DatasetCard
 
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.errors import DataError, RecipeError, RowError
+from storyalign.hub import parquet_shards
 from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
@@ -116,8 +117,9 @@ def test_only_a_card_and_plain_parquet(tmp_path: Path) -> None:
         assert metadata.row_group(0).column(0).compression == "ZSTD"
 
 
-def test_shards_are_numbered_and_keep_the_order(tmp_path: Path) -> None:
-    rows = [storyrmb_row(2 * n, chosen=f"{n} " + "word " * 2_000_000) for n in range(3)]  # 10 MB each: a row group
+def test_shards_are_numbered_and_keep_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_shards, "GROUP_ROWS", 1)
+    rows = [storyrmb_row(2 * n) for n in range(3)]
     folder = storyrmb(tmp_path, rows, shard_bytes=1)
     assert sorted(p.name for p in (folder / "data/human_llm").iterdir()) == [
         f"test-0000{n}-of-00003.parquet" for n in range(3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from array import array
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from storyalign.records import Instance, PreferencePair
@@ -39,13 +38,11 @@ class DatasetStatistics:
             self.rejected_writers.update(row.rejected_writers)
             self.stages.update([row.dimension_stage] if row.dimension_stage else [])
             self.routes.update([row.route] if row.route else [])
-            stories: Sequence[str] = row.stories
         else:
             self.table[row.construction, row.split] += 1
             self.rejected_writers[row.rejected_writer or "unknown"] += 1
             self.edits.update([row.edit] if row.edit else [])
-            stories = (row.chosen, row.rejected)
-        self.words.extend(count_words(story) for story in stories)
+        self.words.extend(map(count_words, row.stories))
 
     @property
     def n_rows(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from storyalign.errors import DataError
 from storyalign.files import Line
 from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.records import DIMENSIONS, SOURCES, BadRow, Instance, PreferencePair
-from storyalign.text import digest
 
 KIT_AUTHOR = "kit-author"
 KIT_EDIT = "kit-edit:"
@@ -41,16 +42,16 @@ class Repetitions:
         here = f"{line.path}:{line.number}"
         if row.id in self._ids:
             raise BadRow(f"the id stands in {self._ids[row.id]} already")
-        stories = row.stories if isinstance(row, Instance) else (row.chosen, row.rejected)
+        premise, *stories = map(_hash, (row.prompt, *row.stories))
         # Sorted: the same stories in another order are no new content, they contradict it.
-        content = _hash(row.prompt, *sorted(stories))
+        content = sha256(premise + b"".join(sorted(stories))).digest()[:16]
         if content in self._contents:
             raise BadRow(f"the same premise with the same stories stands in {self._contents[content]} already")
         self._ids[row.id] = self._contents[content] = here
         if isinstance(row, PreferencePair):
             place = (row.split, here)
-            for what, text in (("premise", row.prompt), ("chosen story", row.chosen), ("rejected story", row.rejected)):
-                split, before = self._splits.setdefault(_hash(text), place)
+            for what, text in zip(("premise", "chosen story", "rejected story"), (premise, *stories), strict=True):
+                split, before = self._splits.setdefault(text, place)
                 if split != row.split:
                     raise BadRow(f"its {what} is in split {split} too ({before}); a text belongs to one split")
 
@@ -97,5 +98,5 @@ def check_official_size(statistics: DatasetStatistics, name: str) -> None:
         raise DataError(f"{name}: not the official size: {', '.join(wrong)}; leave out --official-size for another set")
 
 
-def _hash(*texts: str) -> bytes:
-    return bytes.fromhex(digest(*(" ".join(text.split()) for text in texts)))[:16]
+def _hash(text: str) -> bytes:
+    return sha256(" ".join(text.split()).encode()).digest()[:16]
