@@ -102,7 +102,7 @@ def test_json_has_the_agreed_shape():
     items = [instance(n) for n in range(10)]
     results = evaluate_scorers(evaluation_set(items), [scored_set("m", items, right_in(0.6)), *null_scored_sets(items)])
     value = json.loads(json.dumps(results.to_json(), allow_nan=False))
-    assert set(value) == {"scorers", "chance", "signature", "dropped", "data"}
+    assert set(value) == {"scorers", "chance", "signature", "tie_policy", "dropped", "data"}
     assert value["chance"] == 0.25 and value["dropped"] == {"tied for best": 2}
     assert [row["kind"] for row in value["scorers"]] == ["model"] + ["null"] * 6
     for row in value["scorers"]:

@@ -64,10 +64,11 @@ class Results:
     """Mean of 1 / candidates."""
     signature: str
     """Data, rules and kit in one line; the scorers carry their own."""
+    tie_policy: str
     dropped: dict[str, int]
     """Groups and candidates that the data lost on its way here, by reason."""
     data: dict[str, Any]
-    """``name``, ``digest``, ``n`` and ``n_premises`` of the set, and ``n_by_dimension`` and ``n_by_source``."""
+    """``name``, ``digest``, ``n`` and ``n_premises`` of the set, ``n_by_dimension``, ``n_by_source`` and ``notes``."""
 
     def to_json(self) -> dict[str, Any]:
         """Give plain JSON values: fractions, no NaN."""
@@ -103,6 +104,7 @@ def evaluate_scorers(
                 "storyalign": __version__,
             }
         ),
+        tie_policy=tie_policy,
         dropped=dict(evaluation_set.dropped),
         data={
             "name": evaluation_set.name,
@@ -111,6 +113,7 @@ def evaluate_scorers(
             "n_premises": len({i.prompt for i in instances}),
             "n_by_dimension": _counts(DIMENSIONS, [i.dimension for i in instances]),
             "n_by_source": _counts(SOURCES, [i.source for i in instances]),
+            "notes": _notes(instances),
         },
     )
 
@@ -188,6 +191,15 @@ def _mean_of_shares(totals: Floats) -> Floats:
     shares = totals[:, 0::2] / totals[:, 1::2]
     drawn = np.isfinite(shares)
     return np.asarray(np.where(drawn, shares, 0.0).sum(axis=1) / drawn.sum(axis=1), dtype=float)
+
+
+def _notes(instances: Sequence[Instance]) -> list[str]:
+    """Say what a reader has to know of the data before he quotes a figure."""
+    written_for_the_kit = sum((i.chosen_writer or "").startswith("kit-") for i in instances)
+    if not written_for_the_kit:
+        return []
+    which = "The stories" if written_for_the_kit == len(instances) else f"{written_for_the_kit} of the chosen stories"
+    return [f"{which} were written for the kit: a synthetic sample to try it on, not StoryRMB."]
 
 
 def _counts(order: Sequence[str], names: Sequence[str | None]) -> dict[str, int]:

@@ -1,0 +1,56 @@
+"""How figures and names look where people read them: percent with one decimal, never a bare number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NO_FIGURE = "–"
+"""Stands where no group is behind a figure."""
+
+
+def percent(fraction: float | None) -> str:
+    """Write a fraction as percent.
+
+    >>> percent(0.61234), percent(None)
+    ('61.2', '–')
+    """
+    return NO_FIGURE if fraction is None else f"{100 * fraction:.1f}"
+
+
+def interval(ci: Sequence[float] | None) -> str:
+    """Write an interval as percent.
+
+    >>> interval([0.5, 0.7125])
+    '50.0–71.2'
+    """
+    return NO_FIGURE if ci is None else f"{100 * ci[0]:.1f}–{100 * ci[1]:.1f}"
+
+
+def points(ci: Sequence[float] | None) -> str:
+    """Write the interval of a difference, which may lie below zero, in percentage points.
+
+    >>> points([-0.031, 0.2])
+    '-3.1 to +20.0'
+    """
+    return NO_FIGURE if ci is None else f"{100 * ci[0]:+.1f} to {100 * ci[1]:+.1f}"
+
+
+def p_value(p: float) -> str:
+    """Write a p-value.
+
+    >>> p_value(0.0312), p_value(0.00002)
+    ('0.031', '< 0.001')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def label(name: str) -> str:
+    """Write a name as words.
+
+    >>> label("most_bursty"), label("human_llm")
+    ('most bursty', 'Human–LLM')
+    """
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+_LABELS = {"human_llm": "Human–LLM", "llm_llm": "LLM–LLM"}
