@@ -9,6 +9,7 @@ import pytest
 from storyalign.errors import StoryAlignError
 from storyalign.evaluation.scored_sets import read_scored_set
 from storyalign.records import Instance
+from storyalign.text import digest
 from tests.evaluation.scored import evaluation_set, instance, rewards_rows, right_in, write_rewards
 
 ITEMS = [instance(n) for n in range(10)]
@@ -78,15 +79,42 @@ def test_rewards_of_other_data(tmp_path):
     assert "r.jsonl:1 (id g-077): toy.jsonl has no instance of this id" in refused(path)
 
 
-def test_candidates_in_wrong_places(tmp_path):
+def test_a_row_belongs_to_the_story_that_it_signs(tmp_path):
+    # judged groups are scored in the order of their file, the chosen story is not the first there
     given = rows()
-    given[1]["candidate"], given[2]["candidate"] = 2, 1
-    assert "(id g-000): candidate 2: the signature fits neither" in refused(
-        write_rewards(tmp_path / "r.jsonl", given, SCORER)
-    )
+    for row in given:
+        row["candidate"] = (row["candidate"] + 1) % 4
+    scored = read_scored_set(write_rewards(tmp_path / "r.jsonl", given, SCORER), evaluation_set(ITEMS))
+    assert scored.rewards["g-003"] == [right_in(0.5)(ITEMS[3], c) for c in range(4)]
+
+
+def test_equal_stories_keep_their_rows_apart(tmp_path):
+    twin = instance(0, rejected=("Same.", "Same.", "Other."))
+    given = rewards_rows([twin], lambda i, c: float(c), SCORER)
+    scored = read_scored_set(write_rewards(tmp_path / "r.jsonl", given, SCORER), evaluation_set([twin]))
+    assert scored.rewards["g-000"] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_rows_of_groups_without_a_gold_order_are_passed_over_when_the_data_is_the_same(tmp_path):
+    path = write_rewards(tmp_path / "r.jsonl", rows(), SCORER)
+    ranked = [Instance(ITEMS[0].id, ITEMS[0].prompt, ITEMS[0].rejected[1], (ITEMS[0].chosen, ITEMS[0].rejected[2]))]
+    assert "the signature fits no story of this group" in refused(path, ranked)
+    scored = read_scored_set(path, evaluation_set(ranked), evaluation_set(ITEMS, has_gold=False))
+    reward = right_in(0.5)
+    assert scored.rewards == {"g-000": [reward(ITEMS[0], 2), reward(ITEMS[0], 0), reward(ITEMS[0], 3)]}
+
+
+def test_a_judge_signs_the_whole_group(tmp_path):
     given = rows()
-    given[3]["candidate"] = 4
-    assert "candidate 4 of a group of 4 stories" in refused(write_rewards(tmp_path / "r.jsonl", given, SCORER))
+    for row in given:
+        item = next(i for i in ITEMS if i.id == row["id"])
+        row["signature"] = digest(SCORER, item.prompt, item.stories[row["candidate"]], *item.stories)
+    path = write_rewards(tmp_path / "r.jsonl", given, SCORER, kind="judge", mode="choose", model="gpt")
+    scored = read_scored_set(path, evaluation_set(ITEMS))
+    assert scored.kind == "judge" and scored.name == "gpt (choose)"
+    # another rival is another question
+    changed = [instance(0, rejected=("New.", *ITEMS[0].rejected[1:])), *ITEMS[1:]]
+    assert "r.jsonl:1 (id g-000)" in refused(path, changed)
 
 
 def test_the_same_candidate_twice(tmp_path):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from storyalign.accuracy import chance, chosen_places, credit
+from storyalign.accuracy import DIMENSIONS, by_name, chance, chosen_places, credit
 from storyalign.audit.null_scorers import NULL_SCORERS, null_rewards
 from storyalign.audit.reward_bias import GroupRewards, RewardBias, audit_rewards
 from storyalign.bootstrap import Floats, summarize_over_premises
@@ -40,6 +40,8 @@ class NullResult:
     p_value: float | None
     """Two-sided, already multiplied by the number of cues; None where the scorer uses no cue."""
     flagged: bool
+    by_dimension: dict[str, float]
+    """Accuracy on the groups of each dimension that occurs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,17 @@ def _null_result(name: str, instances: Sequence[Instance], by_guess: float) -> N
         tied = np.array([rewards.count(max(rewards)) for rewards in given], dtype=float)
         p_value = min(1.0, _p_value(places, tied, instances) * (len(NULL_SCORERS) - len(UNTESTED)))
     flagged = p_value is not None and p_value < ALPHA and abs(accuracy - by_guess) >= MIN_EXCESS
-    return NullResult(name, accuracy, summary["ci"], summary["n"], summary["n_ties"], p_value, flagged)
+    parts = by_name(places, [i.dimension for i in instances], DIMENSIONS)
+    return NullResult(
+        name=name,
+        accuracy=accuracy,
+        ci=summary["ci"],
+        n=summary["n"],
+        n_ties=summary["n_ties"],
+        p_value=p_value,
+        flagged=flagged,
+        by_dimension={dimension: part["accuracy"] for dimension, part in parts.items()},
+    )
 
 
 def _p_value(places: Sequence[int], tied: Floats, instances: Sequence[Instance]) -> float:
@@ -108,7 +120,10 @@ def _p_value(places: Sequence[int], tied: Floats, instances: Sequence[Instance])
 def _flag(result: NullResult, by_guess: float) -> str:
     scorer = result.name.replace("_", " ")
     how = "reaches" if result.accuracy > by_guess else "falls to"
+    farthest = max(result.by_dimension.items(), key=lambda item: abs(item[1] - by_guess), default=None)
+    where = f", {100 * farthest[1]:.1f}% on {farthest[0]}" if farthest else ""
     return (
         f"the null scorer '{scorer}' {how} {100 * result.accuracy:.1f}% where chance is {100 * by_guess:.1f}% "
-        f"(n={result.n}, p={result.p_value:.2g} after correction): the cue tells the chosen story from the others"
+        f"(n={result.n}, p={result.p_value:.2g} after correction{where}): "
+        "the cue tells the chosen story from the others"
     )

@@ -22,7 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-VERBS: tuple[str, ...] = ("build", "score")
+VERBS: tuple[str, ...] = ("build", "score", "evaluate", "audit")
 """Modules of this package that hold verbs; each has ``register(app)``."""
 
 

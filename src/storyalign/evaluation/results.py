@@ -53,6 +53,8 @@ class ScorerResult:
     signature: str
     """What the scorer was, in one line."""
     settings: dict[str, Any]
+    report: dict[str, Any]
+    """What the scorer's own run says: a judge's flip rate and unread replies; empty for models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,7 @@ def _result(scored: ScoredSet, instances: Sequence[Instance], tie_policy: str) -
         ],
         signature=_line({"scorer": scored.name, **scored.settings, "digest": scored.digest}),
         settings=dict(scored.settings),
+        report=dict(scored.report),
     )
 
 

@@ -8,7 +8,7 @@ stories, unknown ids and edited files are refused by name; none of them becomes 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +40,8 @@ class ScoredSet:
     """What the scorer was: model, revision, dtype, template, max_length, as it says itself."""
     digest: str = ""
     """Digest of the settings."""
+    report: Mapping[str, Any] = field(default_factory=dict)
+    """What a judge's run says of itself: its flip rate, replies that could not be read."""
 
 
 def null_scored_sets(instances: list[Instance]) -> list[ScoredSet]:
@@ -50,8 +52,18 @@ def null_scored_sets(instances: list[Instance]) -> list[ScoredSet]:
     ]
 
 
-def read_scored_set(path: str | Path, evaluation_set: EvaluationSet) -> ScoredSet:
+def read_scored_set(
+    path: str | Path, evaluation_set: EvaluationSet, scored_as: EvaluationSet | None = None
+) -> ScoredSet:
     """Read a rewards file and check it against the set that it should belong to.
+
+    A row belongs to the story that its signature fits, whatever its place in the group.
+
+    Args:
+        path: the rewards file; its settings stand beside it.
+        evaluation_set: the set to evaluate on.
+        scored_as: the same data as it was scored, where that is not the same set: judged groups are scored in the order
+            of the file, with groups and stories that no gold order can rank. Rows of these are passed over.
 
     Raises:
         DataError: the file or its settings are missing; rows are missing; the file was changed after its run.
@@ -59,36 +71,47 @@ def read_scored_set(path: str | Path, evaluation_set: EvaluationSet) -> ScoredSe
     """
     path = Path(path)
     settings = _read_settings(path)
-    instances = {i.id: i for i in evaluation_set.instances}
-    rows: dict[str, dict[int, Reward]] = {}
+    known = [{i.id: i for i in data.instances} for data in (evaluation_set, scored_as) if data is not None]
+    rows: dict[str, list[Reward | None]] = {i.id: [None] * len(i.stories) for i in evaluation_set.instances}
+    seen: set[tuple[str, int]] = set()
     for line in _read_rows(path):
-        reward = _checked(line, instances, settings, evaluation_set.name)
-        own = rows.setdefault(reward.id, {})
-        if reward.candidate in own:
+        reward = _read_row(line)
+        if (reward.id, reward.candidate) in seen:
             raise line.error(f"candidate {reward.candidate} stands twice; {_AGAIN}")
-        own[reward.candidate] = reward
+        seen.add((reward.id, reward.candidate))
+        story = _story_of(reward, known, settings["digest"])
+        if story is None:
+            raise line.error(_why_foreign(reward, known, evaluation_set.name))
+        if reward.id in rows:
+            _put(reward, story, known[0][reward.id], rows[reward.id])
     _refuse_half_a_run(path, evaluation_set, rows)
     if settings.get("rewards") not in (None, digest(path.read_text(encoding="utf-8"))):
         raise DataError(f"{path}: was changed after its run ended; {_AGAIN}")
-    return scored_set_of(rows, settings, evaluation_set)
+    return _scored_set({key: [r for r in own if r is not None] for key, own in rows.items()}, settings)
 
 
-def scored_set_of(
-    rows: Mapping[str, Mapping[int, Reward]], settings: Mapping[str, Any], evaluation_set: EvaluationSet
-) -> ScoredSet:
-    """Put checked rows (instance id -> candidate -> reward) together; ``settings`` as in ``<file>.scorer.json``."""
+def with_distinct_names(scored_sets: list[ScoredSet], paths: list[str]) -> list[ScoredSet]:
+    """Name scorers after their files where two of them have one name, as one model under two settings has."""
+    names = [scored.name for scored in scored_sets]
+    return [
+        replace(scored, name=f"{scored.name} [{path}]") if names.count(scored.name) > 1 else scored
+        for scored, path in zip(scored_sets, paths, strict=True)
+    ]
+
+
+def _scored_set(rows: Mapping[str, list[Reward]], settings: Mapping[str, Any]) -> ScoredSet:
     scorer = settings.get("scorer") or {}
-    ordered = {i.id: [rows[i.id][c] for c in range(len(i.stories))] for i in evaluation_set.instances}
+    name = str(scorer.get("model") or scorer.get("name") or settings["digest"][:12])
+    is_judge = scorer.get("kind") == "judge"
     return ScoredSet(
-        name=str(scorer.get("model") or scorer.get("name") or settings["digest"][:12]),
-        kind="judge" if "judge" in str(scorer.get("kind")) else "model",
-        rewards={key: [r.reward for r in group] for key, group in ordered.items()},
-        truncated={
-            key: [r.truncated for r in group] for key, group in ordered.items() if any(r.truncated for r in group)
-        },
-        reasons={key: reason for key, group in ordered.items() if (reason := _reason(group))},
+        name=f"{name} ({scorer['mode']})" if is_judge and scorer.get("mode") else name,
+        kind="judge" if is_judge else "model",
+        rewards={key: [r.reward for r in group] for key, group in rows.items()},
+        truncated={key: [r.truncated for r in group] for key, group in rows.items()},
+        reasons={key: reason for key, group in rows.items() if (reason := _reason(group))},
         settings=scorer,
         digest=str(settings["digest"]),
+        report=settings.get("report") or {},
     )
 
 
@@ -123,32 +146,46 @@ def _read_rows(path: Path) -> Iterator[Line]:
         raise DataError(f"{path}: holds no rewards; {_AGAIN}")
 
 
-def _checked(line: Line, instances: Mapping[str, Instance], settings: Mapping[str, Any], data: str) -> Reward:
+def _read_row(line: Line) -> Reward:
     try:
-        reward = Reward.from_row(line.row)
+        return Reward.from_row(line.row)
     except (ValueError, TypeError) as error:  # BadRow is a ValueError
         raise line.error(str(error)) from error
-    instance = instances.get(reward.id)
-    if instance is None:
-        raise line.error(f"{data} has no instance of this id; the rewards belong to other data")
-    if reward.candidate >= len(instance.stories):
-        raise line.error(f"candidate {reward.candidate} of a group of {len(instance.stories)} stories")
-    if reward.signature != digest(settings["digest"], instance.prompt, instance.stories[reward.candidate]):
-        raise line.error(
-            f"candidate {reward.candidate}: the signature fits neither this story nor this scorer; the story changed, "
-            f"or another model, revision or setting made the row; {_AGAIN}"
-        )
-    return reward
 
 
-def _refuse_half_a_run(path: Path, data: EvaluationSet, rows: Mapping[str, Mapping[int, Reward]]) -> None:
-    missing = [(i.id, c) for i in data.instances for c in range(len(i.stories)) if c not in rows.get(i.id, {})]
+def _story_of(reward: Reward, known: list[dict[str, Instance]], scorer: str) -> str | None:
+    """Find the story that a row's signature fits; judges that see a whole group sign all its stories."""
+    for instance in (instances[reward.id] for instances in known if reward.id in instances):
+        for story in instance.stories:
+            texts = (instance.prompt, story)
+            if reward.signature in (digest(scorer, *texts), digest(scorer, *texts, *instance.stories)):
+                return story
+    return None
+
+
+def _why_foreign(reward: Reward, known: list[dict[str, Instance]], data: str) -> str:
+    if not any(reward.id in instances for instances in known):
+        return f"{data} has no instance of this id; the rewards belong to other data"
+    return (
+        f"candidate {reward.candidate}: the signature fits no story of this group, or not this scorer; the story "
+        f"changed, or another model, revision or setting made the row; {_AGAIN}"
+    )
+
+
+def _put(reward: Reward, story: str, instance: Instance, own: list[Reward | None]) -> None:
+    """Put a row where its story stands; of equal stories, at its own place or the next free one."""
+    places = [c for c, text in enumerate(instance.stories) if text == story and own[c] is None]
+    if places:
+        own[reward.candidate if reward.candidate in places else places[0]] = reward
+
+
+def _refuse_half_a_run(path: Path, data: EvaluationSet, rows: Mapping[str, list[Reward | None]]) -> None:
+    missing = [(key, candidate) for key, own in rows.items() for candidate, row in enumerate(own) if row is None]
     if missing:
-        n = sum(len(i.stories) for i in data.instances)
-        key, candidate = missing[0]
+        n = sum(map(len, rows.values()))
         raise DataError(
-            f"{path}: {len(missing)} of {n} stories of {data.name} have no row, the first is {key} candidate "
-            f"{candidate}; {_AGAIN}"
+            f"{path}: {len(missing)} of {n} stories of {data.name} have no row, the first is {missing[0][0]} candidate "
+            f"{missing[0][1]}; {_AGAIN}"
         )
 
 

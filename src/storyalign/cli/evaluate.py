@@ -1,0 +1,175 @@
+"""The verbs ``evaluate`` and ``compare``: accuracies with intervals, and scorers against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.errors import RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.corpus.evaluation_sets import EvaluationSet
+    from storyalign.evaluation.results import Results
+    from storyalign.evaluation.scored_sets import ScoredSet
+
+_EVALUATE = """
+Say how often a scorer finds the chosen story of DATA, beside null scorers and chance.
+
+Examples:
+
+  storyalign evaluate rewards.jsonl ./storyrmb --json results.json --html report.html
+
+  storyalign evaluate a.jsonl b.jsonl ./storyrmb --markdown table.md
+
+  storyalign evaluate rewards.jsonl judged.jsonl --score-key ranks --lower-is-better
+"""
+
+_COMPARE = """
+Say whether scorers differ: McNemar's test on the same groups, and the interval of the difference over premises.
+
+Examples:
+
+  storyalign compare a.jsonl b.jsonl ./storyrmb
+
+  storyalign compare a.jsonl b.jsonl c.jsonl ./storyrmb --json comparison.json
+"""
+
+Ties = Annotated[str, typer.Option(help="split: a tie of k at the top earns 1/k; strict: it is wrong.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write all figures to this file, as fractions.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("evaluate", help=_EVALUATE, no_args_is_help=True)(evaluate)
+    app.command("compare", help=_COMPARE, no_args_is_help=True)(compare)
+
+
+def evaluate(
+    paths: Annotated[list[str], typer.Argument(metavar="REWARDS... DATA", help="Rewards files, then the data.")],
+    json_file: Json = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report page to this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a table for a paper to this file.")] = None,
+    charts: Annotated[Path | None, typer.Option(help="Write charts as PNG into this folder.")] = None,
+    score_key: ScoreKey = None,
+    lower_is_better: LowerIsBetter = False,
+    assume_human_best: AssumeHumanBest = False,
+    config: Config = None,
+    split: Split = None,
+    ties: Ties = "split",
+    no_null_scorers: Annotated[bool, typer.Option("--no-null-scorers", help="Leave the null scorers out.")] = False,
+) -> None:
+    """Evaluate scorers; the help text stands in ``register``."""
+    scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
+    _check_ties(ties)
+
+    from storyalign.cli.result_tables import print_results
+    from storyalign.cli.terminal import open_console, say
+    from storyalign.evaluation.results import evaluate_scorers
+    from storyalign.evaluation.scored_sets import null_scored_sets
+    from storyalign.files import write_json
+
+    evaluation_set = choice.load()
+    scored = _read(scorers, evaluation_set, choice)
+    nulls = [] if no_null_scorers else null_scored_sets(evaluation_set.instances)
+    results = evaluate_scorers(evaluation_set, [*scored, *nulls], ties)
+    out = open_console()
+    print_results(out, results)
+    if json_file:
+        write_json(json_file, results.to_json())
+    _write_reports(results, evaluation_set, [*scored, *nulls], html, markdown, charts)
+    for written in (json_file, html, markdown, charts):
+        if written:
+            say(out, f"wrote {written}", "")
+
+
+def compare(
+    paths: Annotated[list[str], typer.Argument(metavar="REWARDS... DATA", help="Rewards files, then the data.")],
+    json_file: Json = None,
+    score_key: ScoreKey = None,
+    lower_is_better: LowerIsBetter = False,
+    assume_human_best: AssumeHumanBest = False,
+    config: Config = None,
+    split: Split = None,
+    ties: Ties = "split",
+) -> None:
+    """Compare scorers; the help text stands in ``register``."""
+    scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
+    if len(scorers) < 2:
+        raise RecipeError("compare needs two rewards files or more, and then the data")
+    _check_ties(ties)
+
+    from storyalign.cli.comparison_tables import print_comparisons
+    from storyalign.cli.result_tables import print_results
+    from storyalign.cli.terminal import open_console, say
+    from storyalign.evaluation.comparison import compare_scorers
+    from storyalign.evaluation.results import evaluate_scorers
+    from storyalign.files import write_json
+
+    evaluation_set = choice.load()
+    scored = _read(scorers, evaluation_set, choice)
+    comparisons = compare_scorers(evaluation_set, scored, ties)
+    results = evaluate_scorers(evaluation_set, scored, ties)
+    out = open_console()
+    print_results(out, results)
+    print_comparisons(out, comparisons, {i.id: i.prompt for i in evaluation_set.instances})
+    if json_file:
+        write_json(json_file, {**results.to_json(), "comparisons": [c.to_json() for c in comparisons]})
+        say(out, f"wrote {json_file}", "")
+
+
+def _split(
+    paths: list[str],
+    config: str | None,
+    split: str | None,
+    score_key: str | None,
+    lower_is_better: bool,
+    assume_human_best: bool,
+) -> tuple[list[str], DataChoice]:
+    if len(paths) < 2:
+        raise RecipeError(f"{paths[0]}: one argument; name a rewards file, and then the data that it was scored on")
+    *scorers, data = paths
+    return scorers, DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
+
+
+def _check_ties(ties: str) -> None:
+    if ties not in ("split", "strict"):
+        raise RecipeError(f"--ties {ties}: unknown; choose split or strict")
+
+
+def _read(paths: list[str], evaluation_set: EvaluationSet, choice: DataChoice) -> list[ScoredSet]:
+    from storyalign.evaluation.scored_sets import read_scored_set, with_distinct_names
+
+    as_scored = choice.load_as_scored()
+    return with_distinct_names([read_scored_set(path, evaluation_set, as_scored) for path in paths], paths)
+
+
+def _write_reports(
+    results: Results,
+    evaluation_set: EvaluationSet,
+    scored: list[ScoredSet],
+    html: Path | None,
+    markdown: Path | None,
+    charts: Path | None,
+) -> None:
+    from storyalign.evaluation.comparison import compare_scorers
+    from storyalign.evaluation.margins import margins
+    from storyalign.files import write_text
+
+    models = [one for one in scored if one.kind != "null"]
+    if html:
+        from storyalign.evaluation.html_report import html_report
+
+        comparisons = compare_scorers(evaluation_set, models, results.tie_policy) if len(models) > 1 else []
+        write_text(html, html_report(results, evaluation_set, scored, comparisons))
+    if markdown:
+        from storyalign.evaluation.markdown_table import markdown_table
+
+        write_text(markdown, markdown_table(results))
+    if charts:
+        from storyalign.evaluation.charts import write_charts
+
+        instances = evaluation_set.instances
+        write_charts(results, {one.name: list(margins(one, instances).values()) for one in models}, charts)
