@@ -67,11 +67,19 @@ def rewards_rows(instances: list[Instance], reward: Reward, scorer: str, **chang
     ]
 
 
-def write_rewards(path: Path, rows: list[dict], scorer: str = "s" * 64, **settings: object) -> Path:
+def write_rewards(
+    path: Path, rows: list[dict], scorer: str = "s" * 64, sees_rivals: bool = False, **settings: object
+) -> Path:
     """Write rows and the settings beside them, as a scoring run does."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
     path.write_text(text)
     described = {"kind": "reward_model", "model": path.stem, "dtype": "fp32", **settings}
-    sidecar = {"scorer": described, "digest": scorer, "rewards": digest(text), "rows": len(rows)}
+    sidecar = {
+        "sees_rivals": sees_rivals,
+        "scorer": described,
+        "digest": scorer,
+        "rewards": digest(text),
+        "rows": len(rows),
+    }
     path.with_name(f"{path.name}.scorer.json").write_text(json.dumps(sidecar))
     return path

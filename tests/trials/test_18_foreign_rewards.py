@@ -109,7 +109,9 @@ def test_a_judge_signs_the_whole_group(tmp_path):
     for row in given:
         item = next(i for i in ITEMS if i.id == row["id"])
         row["signature"] = digest(SCORER, item.prompt, item.stories[row["candidate"]], *item.stories)
-    path = write_rewards(tmp_path / "r.jsonl", given, SCORER, kind="judge", mode="choose", model="gpt")
+    path = write_rewards(
+        tmp_path / "r.jsonl", given, SCORER, kind="judge", mode="choose", model="gpt", sees_rivals=True
+    )
     scored = read_scored_set(path, evaluation_set(ITEMS))
     assert scored.kind == "judge" and scored.name == "gpt (choose)"
     # another rival is another question

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.scoring_runs import ScoringOptions, is_main_process, rewards_of
 from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ Say how often a scorer finds the chosen story of DATA, beside null scorers and c
 
 Examples:
 
-  storyalign evaluate rewards.jsonl ./storyrmb --json results.json --html report.html
+  storyalign evaluate runs/demo/model ./storyrmb --html report.html
+
+  storyalign evaluate rewards.jsonl ./storyrmb --json results.json
 
   storyalign evaluate a.jsonl b.jsonl ./storyrmb --markdown table.md
 
@@ -48,7 +51,9 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    paths: Annotated[list[str], typer.Argument(metavar="REWARDS... DATA", help="Rewards files, then the data.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="SCORER... DATA", help="Models or rewards files, then the data.")
+    ],
     json_file: Json = None,
     html: Annotated[Path | None, typer.Option(help="Write a report page to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a table for a paper to this file.")] = None,
@@ -60,10 +65,17 @@ def evaluate(
     split: Split = None,
     ties: Ties = "split",
     no_null_scorers: Annotated[bool, typer.Option("--no-null-scorers", help="Leave the null scorers out.")] = False,
+    dtype: Annotated[str, typer.Option(help="A model's precision: fp32 or bf16.")] = "fp32",
+    max_length: Annotated[int | None, typer.Option(min=1, help="Most tokens of a story with its premise.")] = None,
+    truncate: Annotated[str | None, typer.Option(help="Part of over-long stories to keep: head, tail, middle.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one forward; changes no reward.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run a model's own code.")] = False,
 ) -> None:
     """Evaluate scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
     _check_ties(ties)
+    options = ScoringOptions(dtype, max_length, truncate, batch_tokens, revision, trust_remote_code)
 
     from storyalign.cli.result_tables import print_results
     from storyalign.cli.terminal import open_console, say
@@ -72,7 +84,10 @@ def evaluate(
     from storyalign.files import write_json
 
     evaluation_set = choice.load()
-    scored = _read(scorers, evaluation_set, choice)
+    rewards = [rewards_of(scorer, choice, options) for scorer in scorers]
+    if not is_main_process():
+        return
+    scored = _read(rewards, evaluation_set, choice)
     nulls = [] if no_null_scorers else null_scored_sets(evaluation_set.instances)
     results = evaluate_scorers(evaluation_set, [*scored, *nulls], ties)
     out = open_console()
@@ -129,7 +144,7 @@ def _split(
     assume_human_best: bool,
 ) -> tuple[list[str], DataChoice]:
     if len(paths) < 2:
-        raise RecipeError(f"{paths[0]}: one argument; name a rewards file, and then the data that it was scored on")
+        raise RecipeError(f"{paths[0]}: one argument; name a model or a rewards file, and then the data")
     *scorers, data = paths
     return scorers, DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from storyalign.cli.data_options import Config, Split
 from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import RecipeError
 
@@ -46,6 +47,8 @@ def score(
         str | None, typer.Option(help="Keep this part of over-long stories: head, tail, middle.")
     ] = None,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one forward; changes no reward.")] = None,
+    config: Config = None,
+    split: Split = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is in --out and score everything.")] = False,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
     trust_remote_code: Annotated[
@@ -69,7 +72,7 @@ def score(
         with ExitStack() as stack:
             held = processes.together(lambda: stack.enter_context(open_store(out, fresh=fresh)), only_main=True)
             store = held or RewardStore(out)
-            evaluation_set = load_evaluation_set(data, needs_gold=False)
+            evaluation_set = load_evaluation_set(data, config=config, split=split, needs_gold=False)
             scorer = load_scorer(
                 model,
                 revision=revision,

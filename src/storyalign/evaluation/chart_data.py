@@ -45,8 +45,8 @@ def shown_scorers(results: Results) -> list[tuple[ScorerResult, str]]:
     nulls = [result for result in results.scorers if result.kind == "null"]
     if not models:
         return [(result, GREY) for result in nulls]
-    best = sorted(nulls, key=lambda result: result.accuracy or 0.0)[-1:]
-    return [(result, COLOURS[place % len(COLOURS)]) for place, result in enumerate(models)] + [(r, GREY) for r in best]
+    shown = [(result, COLOURS[place % len(COLOURS)]) for place, result in enumerate(models)]
+    return [*shown, (max(nulls, key=lambda result: result.accuracy or 0.0), GREY)] if nulls else shown
 
 
 def shown_name(result: ScorerResult) -> str:

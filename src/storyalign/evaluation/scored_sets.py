@@ -79,7 +79,7 @@ def read_scored_set(
         if (reward.id, reward.candidate) in seen:
             raise line.error(f"candidate {reward.candidate} stands twice; {_AGAIN}")
         seen.add((reward.id, reward.candidate))
-        story = _story_of(reward, known, settings["digest"])
+        story = _story_of(reward, known, settings)
         if story is None:
             raise line.error(_why_foreign(reward, known, evaluation_set.name))
         if reward.id in rows:
@@ -101,7 +101,7 @@ def with_distinct_names(scored_sets: list[ScoredSet], paths: list[str]) -> list[
 
 def _scored_set(rows: Mapping[str, list[Reward]], settings: Mapping[str, Any]) -> ScoredSet:
     scorer = settings.get("scorer") or {}
-    name = str(scorer.get("model") or scorer.get("name") or settings["digest"][:12])
+    name = str(scorer.get("name") or scorer.get("model") or settings["digest"][:12])
     is_judge = scorer.get("kind") == "judge"
     return ScoredSet(
         name=f"{name} ({scorer['mode']})" if is_judge and scorer.get("mode") else name,
@@ -153,12 +153,12 @@ def _read_row(line: Line) -> Reward:
         raise line.error(str(error)) from error
 
 
-def _story_of(reward: Reward, known: list[dict[str, Instance]], scorer: str) -> str | None:
-    """Find the story that a row's signature fits; judges that see a whole group sign all its stories."""
+def _story_of(reward: Reward, known: list[dict[str, Instance]], settings: Mapping[str, Any]) -> str | None:
+    """Find the story that a row's signature fits; a scorer that sees the whole group signs all its stories."""
     for instance in (instances[reward.id] for instances in known if reward.id in instances):
         for story in instance.stories:
-            texts = (instance.prompt, story)
-            if reward.signature in (digest(scorer, *texts), digest(scorer, *texts, *instance.stories)):
+            rivals = instance.stories if settings.get("sees_rivals") else ()
+            if reward.signature == digest(settings["digest"], instance.prompt, story, *rivals):
                 return story
     return None
 

@@ -1,0 +1,58 @@
+"""From what the user calls a scorer to its rewards file: a file as it is, a model by a run that resumes."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from storyalign.cli.data_options import DataChoice
+
+FOLDER = Path("runs") / "rewards"
+"""Where the rewards of models go that are evaluated by name."""
+
+
+class ScoringOptions(NamedTuple):
+    """How a model scores; see the verb ``score``."""
+
+    dtype: str = "fp32"
+    max_length: int | None = None
+    truncate: str | None = None
+    batch_tokens: int | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+
+
+def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions) -> str:
+    """Give the rewards file of a scorer, and score the data first where it is a model.
+
+    Args:
+        scorer: a rewards file (its name ends in ``.jsonl``), or whatever ``storyalign score`` takes.
+        choice: the data.
+        options: how to score.
+    """
+    if scorer.endswith(".jsonl"):
+        return scorer
+    from storyalign.cli.score import score
+
+    out = FOLDER / f"{_slug(scorer)}--{_slug(choice.data)}{_settings(choice, options)}.jsonl"
+    score(scorer, choice.data, out, config=choice.config, split=choice.split, **options._asdict())
+    return str(out)
+
+
+def is_main_process() -> bool:
+    """Say whether this process prints, of those that ``accelerate launch`` started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _settings(choice: DataChoice, options: ScoringOptions) -> str:
+    """Name the settings that differ from the usual ones, so that two settings never share a file."""
+    parts = (choice.config, choice.split, options.revision, options.max_length, options.truncate)
+    named = [str(part) for part in parts if part is not None]
+    return "".join(f"--{_slug(part)}" for part in [*named, *([options.dtype] if options.dtype != "fp32" else [])])
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "scorer"

@@ -1,0 +1,46 @@
+"""The verb group audit: a planted shortcut is flagged, a clean set is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.audit.test_shortcuts import benchmark, by_length
+from tests.cli.test_evaluate import call, write_data
+from tests.evaluation.scored import rewards_rows, write_rewards
+
+__all__ = ["call"]
+
+
+def test_clean_set(call, tmp_path):
+    code, out, err = call("audit", "shortcuts", write_data(tmp_path / "d.jsonl", benchmark()), "--json", "s.json")
+    assert code == 0, err
+    assert "no shortcut found" in out and "flag:" not in out
+    for name in ("random", "first", "longest", "shortest", "most bursty", "most prompt overlap"):
+        assert name in out
+    assert json.loads((tmp_path / "s.json").read_text())["flags"] == []
+
+
+def test_planted_length_shortcut(call, tmp_path):
+    code, out, _ = call("audit", "shortcuts", write_data(tmp_path / "d.jsonl", benchmark(chosen_length=150)))
+    assert code == 0
+    assert "flag: the null scorer 'longest' reaches 100.0% where chance is 25.0%" in out
+
+
+def test_scorer_that_counts_words(call, tmp_path):
+    items = benchmark()
+    rewards = write_rewards(tmp_path / "r.jsonl", rewards_rows(items, by_length, "a" * 64), "a" * 64, model="counter")
+    data = write_data(tmp_path / "d.jsonl", items)
+    code, out, err = call("audit", "shortcuts", data, rewards, "--json", "s.json")
+    assert code == 0, err
+    assert "flag: counter: reward and length correlate at 1.00" in out
+    assert "rejected story longer" in out and "reward and burstiness" in out
+    written = json.loads((tmp_path / "s.json").read_text())
+    assert written["scorer"]["correlation"]["length"]["rho"] == pytest.approx(1.0)
+
+
+def test_foreign_rewards_are_refused(call, tmp_path):
+    rewards = write_rewards(tmp_path / "r.jsonl", rewards_rows(benchmark(seed=9), by_length, "a" * 64), "a" * 64)
+    code, _, err = call("audit", "shortcuts", write_data(tmp_path / "d.jsonl", benchmark()), rewards)
+    assert code == 2 and err.count("\n") == 1
