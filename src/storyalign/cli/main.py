@@ -22,7 +22,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-VERBS: tuple[str, ...] = ("build", "score", "evaluate", "audit")
+VERBS: tuple[str, ...] = (
+    "demo",
+    "build",
+    "score",
+    "evaluate",
+    "rank",
+    "audit",
+)
 """Modules of this package that hold verbs; each has ``register(app)``."""
 
 

@@ -1,0 +1,160 @@
+"""The verb ``rank``: order stories for one premise by their rewards."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from storyalign.errors import DataError, RecipeError
+from storyalign.records import Reward
+from storyalign.text import count_words
+
+MOST_STORIES = 1000
+
+_HELP = """
+Rank stories written for one premise, best first.
+
+Each FILE is one story in plain text (.txt, .md, ...). "Beats the next" is the Bradley-Terry probability that a story is
+preferred over the one below it, as this reward model sees it: the sigmoid of the difference of their rewards.
+
+Example:
+
+  storyalign rank --model runs/demo/model --premise "A keeper finds a letter." one.txt two.txt
+"""
+
+
+class RankedStory(NamedTuple):
+    """One line of the ranking."""
+
+    rank: int
+    file: str
+    reward: float | None
+    beats_next: float | None
+    """Probability between 0 and 1; None for the last one and beside stories without a reward."""
+    words: int
+    n_tokens: int
+    truncated: bool
+    why_unscored: str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("rank", help=_HELP, no_args_is_help=True)(rank)
+
+
+def rank(
+    files: Annotated[list[Path], typer.Argument(help="Two or more stories, one a file.")],
+    model: Annotated[str, typer.Option(help="A reward model: a local folder, an adapter folder, or a Hub id.")],
+    premise: Annotated[str, typer.Option(help="The premise that the stories were written for.")],
+    dtype: Annotated[str, typer.Option(help="Precision of the model's body: fp32 or bf16.")] = "fp32",
+    truncate: Annotated[
+        str | None, typer.Option(help="Keep this part of over-long stories: head, tail, middle.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
+    ] = False,
+) -> None:
+    """Rank stories; the help text stands in ``register``."""
+    if not 2 <= len(files) <= MOST_STORIES:
+        raise RecipeError(f"rank takes 2 to {MOST_STORIES} stories, got {len(files)}")
+    if not premise.strip():
+        raise RecipeError("--premise is empty; give the text that the stories were written for")
+    if dtype not in ("fp32", "bf16"):
+        raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
+    if truncate not in (None, "head", "tail", "middle"):
+        raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
+    stories = [_read_story(path) for path in files]
+
+    from storyalign.scoring.reward_models import load_scorer
+
+    scorer = load_scorer(
+        model,
+        revision=revision,
+        dtype=dtype,  # type: ignore[arg-type]
+        trust_remote_code=trust_remote_code,
+        truncate=truncate,  # type: ignore[arg-type]
+    )
+    ranking = order(files, stories, scorer(premise, stories))
+    if as_json:
+        import orjson
+
+        typer.echo(orjson.dumps([row._asdict() for row in ranking], option=orjson.OPT_INDENT_2).decode())
+    else:
+        _print(ranking)
+
+
+def order(files: list[Path], stories: list[str], rewards: list[Reward]) -> list[RankedStory]:
+    """Order stories by reward, best first; equal rewards share a rank; stories without a reward come last.
+
+    Args:
+        files: where the stories are from.
+        stories: their texts.
+        rewards: one row a story, in the same order.
+    """
+    rows = sorted(
+        zip(files, stories, rewards, strict=True),
+        key=lambda row: (row[2].reward is None, -(row[2].reward or 0.0)),
+    )
+    ranking: list[RankedStory] = []
+    for place, (file, story, row) in enumerate(rows, start=1):
+        below = rows[place][2].reward if place < len(rows) else None
+        beats = None if row.reward is None or below is None else _sigmoid(row.reward - below)
+        tied = bool(ranking) and row.reward is not None and ranking[-1].reward == row.reward
+        ranking.append(
+            RankedStory(
+                rank=ranking[-1].rank if tied else place,
+                file=str(file),
+                reward=row.reward,
+                beats_next=beats,
+                words=count_words(story),
+                n_tokens=row.n_tokens,
+                truncated=row.truncated,
+                why_unscored=row.detail if row.reward is None else None,
+            )
+        )
+    return ranking
+
+
+def _sigmoid(difference: float) -> float:
+    # Rewards are sorted, so the difference is never negative and exp cannot overflow.
+    return 1.0 / (1.0 + math.exp(-difference))
+
+
+def _read_story(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+    if not text.strip():
+        raise DataError(f"{path}: the file is empty; leave it out")
+    return text.strip()
+
+
+def _print(ranking: list[RankedStory]) -> None:
+    table = Table(box=box.SIMPLE)
+    for name in ("rank", "story", "reward", "beats the next", "words", "tokens", ""):
+        table.add_column(name, justify="left" if name in ("story", "") else "right")
+    for row in ranking:
+        table.add_row(
+            "-" if row.reward is None else str(row.rank),
+            row.file,
+            "none" if row.reward is None else f"{row.reward:.4f}",
+            "" if row.beats_next is None else f"{row.beats_next:.1%}",
+            str(row.words),
+            str(row.n_tokens),
+            row.why_unscored or ("cut" if row.truncated else ""),
+        )
+    Console().print(table)
+    by_length = sorted(ranking, key=lambda row: -row.words)
+    if len(ranking) > 2 and [row.file for row in by_length] == [row.file for row in ranking]:
+        typer.echo("Note: ordering these stories by length, longest first, gives the same ranking.")
