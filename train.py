@@ -10,11 +10,12 @@ Every option of a recipe can be overridden on the command line; ``--help`` lists
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 
 from storyalign.errors import StoryAlignError
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Parse, load, train, save, and write the model card."""
     from storyalign.training import checkpoints, launch, prepare
     from storyalign.training.arguments import parse_recipe
@@ -24,7 +25,7 @@ def main() -> None:
     from storyalign.training.trainer import StoryRewardTrainer
 
     # Parse.
-    recipe = parse_recipe()
+    recipe = parse_recipe(argv)
     training = recipe.training
     asked = launch.read_launch()
     launch.check_processes(asked, launch.world_size())
@@ -34,9 +35,11 @@ def main() -> None:
     # Load.
     base = prepare.load_model(recipe.model, training)
     data = prepare.load_data(recipe, base.tokenizer)
-    fingerprint = checkpoints.run_fingerprint(recipe, data.digests, checkpoints.digest_folder(base.folder))
-    start = checkpoints.find_start(training, fingerprint)
     say(data.table)
+    fingerprint = checkpoints.run_fingerprint(
+        recipe, data.digests, checkpoints.digest_folder(base.folder), launch.world_size()
+    )
+    start = checkpoints.find_start(training, fingerprint)
     if start.finished:
         say(f"{training.output_dir} already holds the model of this recipe and data: nothing to do")
         return
@@ -58,8 +61,8 @@ def main() -> None:
     trainer.accelerator.wait_for_everyone()
     if start.checkpoint is not None:
         say(f"going on from {start.checkpoint}")
-    stop.listen()
-    trainer.train(resume_from_checkpoint=None if start.checkpoint is None else str(start.checkpoint))
+    with stop.listening():
+        trainer.train(resume_from_checkpoint=None if start.checkpoint is None else str(start.checkpoint))
     stop.raise_if_stopped(trainer.state, str(checkpoints.last_checkpoint(training.checkpoints_dir)))
 
     # Save.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from storyalign.files import write_jsonl
+from storyalign.training import prepare
+from storyalign.training.arguments import Recipe, parse_recipe
+from storyalign.training.trainer import StoryRewardTrainer
 from tests.tiny_models import words
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,3 +51,27 @@ def train(*options: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run ``python train.py`` to its end: quicker to start, and the exit code is train.py's own."""
     command = [sys.executable, str(ROOT / "train.py"), *options]
     return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=240)
+
+
+def build(*options: str) -> tuple[StoryRewardTrainer, Recipe]:
+    """Make a trainer the way ``train.py`` does, in this process."""
+    recipe = parse_recipe(options)
+    base = prepare.load_model(recipe.model, recipe.training)
+    data = prepare.load_data(recipe, base.tokenizer)
+    adapter = prepare.adapter_config(recipe.model, recipe.training, base.model.config.num_hidden_layers)
+    trainer = StoryRewardTrainer(
+        base.model, recipe.training, base.tokenizer, data.train, data.validation, peft_config=adapter
+    )
+    return trainer, recipe
+
+
+def run_here(*options: str) -> str:
+    """Run ``train.py``'s main in this process and give what it printed."""
+    spec = importlib.util.spec_from_file_location("train_script", ROOT / "train.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        module.main(options)
+    return printed.getvalue()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from trl.scripts.utils import TrlParser
@@ -60,6 +61,10 @@ class TrainingRecipe(RewardConfig):
     )
     label_smoothing_factor: float = field(
         default=0.0, metadata={"help": "Share of pairs assumed to be labelled the wrong way round, 0 to 0.5."}
+    )
+    group_premises: bool = field(
+        default=False,
+        metadata={"help": "Keep the pairs of one premise in one batch; a story shared by several then runs once."},
     )
     engagement_margin: float = field(
         default=0.0,
@@ -140,6 +145,11 @@ class ModelRecipe(ModelConfig):
             raise RecipeError("model_name_or_path is missing; name the base model, a folder or a Hub id")
         if self.load_in_4bit or self.load_in_8bit:
             raise RecipeError("load_in_4bit and load_in_8bit are not supported; use LoRA with --use_peft")
+        if isinstance(self.lora_target_modules, str) and self.lora_target_modules != "all-linear":
+            self.lora_target_modules = [
+                self.lora_target_modules
+            ]  # PEFT reads a single name as a pattern for whole paths
+        self.lora_target_modules = self.lora_target_modules or "all-linear"
         self.lora_task_type = "SEQ_CLS"
         self.lora_modules_to_save = sorted({*(self.lora_modules_to_save or ()), "score"})
 
@@ -178,6 +188,9 @@ class DataRecipe:
         Raises:
             RecipeError: no set, or two ways of naming one.
         """
+        for name in ("dataset_config", "dataset_validation_split"):
+            if str(getattr(self, name)).lower() in ("none", "null", ""):  # how a command line takes an option back
+                setattr(self, name, None)
         self.datasets = [to_source(entry) for entry in self.datasets]
         self.validation_datasets = [to_source(entry) for entry in self.validation_datasets]
         if bool(self.dataset_name) == bool(self.datasets):
@@ -210,6 +223,13 @@ class Recipe(NamedTuple):
     data: DataRecipe
 
 
+class _Parser(TrlParser):
+    """TRL's parser, whose complaints are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise RecipeError(f"{message}; train.py --help lists the options")
+
+
 def parse_recipe(argv: Sequence[str] | None = None) -> Recipe:
     """Read ``--config FILE.yaml`` and the options that override it.
 
@@ -219,23 +239,43 @@ def parse_recipe(argv: Sequence[str] | None = None) -> Recipe:
     Raises:
         RecipeError: the file is missing or no YAML mapping, or an option is unknown, missing or contradictory.
     """
-    import yaml
-
-    parser = TrlParser([TrainingRecipe, ModelRecipe, DataRecipe], allow_abbrev=False, prog="train.py")  # type: ignore[list-item]
+    argv = sys.argv[1:] if argv is None else list(argv)
+    known = [f.name for cls in (TrainingRecipe, ModelRecipe, DataRecipe) for f in fields(cls)]
+    _check_file(argv, known)
+    parser = _Parser([TrainingRecipe, ModelRecipe, DataRecipe], allow_abbrev=False, prog="train.py")  # type: ignore[list-item]
     # bf16 and device placement go wrong on a machine without an accelerator unless this is set before anything else.
     parser.set_defaults(use_cpu=not torch.accelerator.is_available())
     try:
         training, model, data = parser.parse_args_and_config(args=argv)
-    except FileNotFoundError as error:
-        raise RecipeError(f"{error.filename}: no such recipe; see the folder recipes/") from error
-    except yaml.YAMLError as error:
-        raise RecipeError(f"the recipe is not valid YAML: {' '.join(str(error).split())}") from error
     except ValueError as error:
-        unknown = re.findall(r"'--([^'=]+)", str(error)) if "nknown" in str(error) or "not used" in str(error) else []
-        if not unknown:
-            raise RecipeError(f"the recipe cannot be used: {' '.join(str(error).split())}") from error
-        raise RecipeError(_unknown(unknown)) from error
+        unknown = re.findall(r"'--([^'=]+)", str(error)) if "not used by" in str(error) else []
+        if unknown:
+            raise RecipeError(_unknown(unknown, known)) from error
+        raise RecipeError(f"the recipe cannot be used: {' '.join(str(error).split())}") from error
     return Recipe(training, model, data)
+
+
+def _check_file(argv: Sequence[str], known: Sequence[str]) -> None:
+    """Read the recipe once by itself, so that its own faults come before those that follow from them."""
+    import yaml
+
+    if "--config" not in argv:
+        return
+    place = argv.index("--config") + 1
+    if place >= len(argv):
+        raise RecipeError("--config: name a recipe, such as recipes/demo.yaml")
+    path = Path(argv[place])
+    try:
+        options = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read ({error.strerror}); see the folder recipes/") from error
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(options, dict):
+        raise RecipeError(f"{path}: expected a mapping of options to values")
+    unknown = [str(name) for name in options if name not in known and name != "env"]
+    if unknown:
+        raise RecipeError(f"{path}: {_unknown(unknown, known)}")
 
 
 def to_source(entry: Any) -> PairSource:
@@ -266,10 +306,9 @@ def between(name: str, value: float, low: float, high: float) -> None:
         raise RecipeError(f"{name} is {value}; expected {low} to {high}")
 
 
-def _unknown(names: Sequence[str]) -> str:
-    known = [f.name for cls in (TrainingRecipe, ModelRecipe, DataRecipe) for f in fields(cls)]
+def _unknown(names: Sequence[str], known: Sequence[str]) -> str:
     hints = []
     for name in names:
         near = difflib.get_close_matches(name, known, n=1)
         hints.append(f"{name} (did you mean {near[0]}?)" if near else name)
-    return f"unknown option in the recipe or on the command line: {', '.join(hints)}"
+    return f"unknown option: {', '.join(hints)}"

@@ -40,8 +40,8 @@ class Start(NamedTuple):
     """The checkpoint to go on from."""
 
 
-def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: str) -> str:
-    """Hash everything that shapes the trained weights."""
+def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: str, processes: int) -> str:
+    """Hash everything that shapes the trained weights: options, rows, base model, processes that share a step."""
     options: dict[str, Any] = {}
     for part in recipe:
         for field in fields(part):
@@ -51,7 +51,8 @@ def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: st
     options.pop("model_name_or_path", None)
     for name in ("device_map", "validation_datasets", "dataset_validation_split"):
         options.pop(name, None)
-    return digest(orjson.dumps(options, default=str, option=orjson.OPT_SORT_KEYS).decode(), *data_digests, base_digest)
+    plain = orjson.dumps(options, default=str, option=orjson.OPT_SORT_KEYS).decode()
+    return digest(plain, *data_digests, base_digest, str(processes))
 
 
 def find_start(args: TrainingRecipe, fingerprint: str) -> Start:

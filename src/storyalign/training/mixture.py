@@ -56,6 +56,11 @@ class PairDataset(Dataset[dict[str, Any]]):
         """The construction of each pair."""
         return list(self.rows["construction"])
 
+    @property
+    def premises(self) -> list[str]:
+        """A digest of each pair's premise."""
+        return list(self.rows["premise"])
+
     def counts(self) -> dict[str, int]:
         """Pairs per construction, with a weighted set's repetitions."""
         return dict(sorted(Counter(self.constructions).items()))
@@ -129,6 +134,11 @@ def split_by_premise(prompts: Sequence[str], share: float, seed: int) -> tuple[l
 
 def _weighted(pairs: TokenPairs, draw: random.Random) -> list[datasets.Dataset]:
     kept = [i for i, fate in enumerate(pairs.rows["fate"]) if fate != "dropped"]
+    wanted = pairs.source.pairs
+    if wanted is not None:
+        if wanted > len(kept):
+            raise DataError(f"{pairs.source}: {wanted} pairs are asked for, but only {len(kept)} are there")
+        kept = sorted(draw.sample(kept, wanted))
     whole, fraction = divmod(pairs.source.weight, 1)
     extra = sorted(draw.sample(kept, round(fraction * len(kept))))
     indices = kept * int(whole) + extra

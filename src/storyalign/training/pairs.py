@@ -40,10 +40,14 @@ class PairSource:
     split: str = "train"
     weight: float = 1.0
     """How often one epoch shows each pair: 1 is once, 0.5 a seeded half of the set, 2.5 twice and half of it again."""
+    pairs: int | None = None
+    """Take this many pairs only, drawn with the seed."""
     revision: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a weight that is none."""
+        """Refuse numbers that are none."""
+        if self.pairs is not None and self.pairs < 1:
+            raise RecipeError(f"datasets: pairs of {self.path} is {self.pairs}; expected 1 or more")
         if not 0 < self.weight < math.inf:
             raise RecipeError(f"datasets: the weight of {self.path} is {self.weight}; expected a number above 0")
 
@@ -149,7 +153,7 @@ def _from_jsonl(path: Path, split: str) -> Dataset:
 
     columns: dict[str, list[Any]] = {name: [] for name in (*_COLUMNS, _LINE)}
     for line in read_jsonl(path):
-        if line.row.get("split", split) != split:
+        if (line.row.get("split") or "train") != split:  # as in PreferencePair
             continue
         try:
             pair = read_pair(line.row)

@@ -38,7 +38,7 @@ class TrainingData(NamedTuple):
     @property
     def digests(self) -> list[str]:
         """Content digests of the training sets, each with its weight: what shapes the weights."""
-        return [f"{s.digest} {s.source.weight}" for s in self.train_sets]
+        return [f"{s.digest} {s.source.weight} {s.source.pairs}" for s in self.train_sets]
 
 
 def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
@@ -95,7 +95,7 @@ def adapter_config(model: ModelRecipe, training: TrainingRecipe, n_layers: int) 
     config: Any | None = get_peft_config(model)
     if config is not None and training.freeze_layers:
         config.layers_to_transform = list(range(training.freeze_layers, n_layers))
-    return config  # type: ignore[no-any-return]
+    return config
 
 
 def load_data(recipe: Recipe, tokenizer: PreTrainedTokenizerBase) -> TrainingData:

@@ -85,7 +85,7 @@ def _describe(pairs: LoadedPairs) -> dict[str, Any]:
         "split": source.split,
         "revision": source.revision,
         "weight": source.weight,
-        "pairs": len(pairs.rows),
+        "pairs": source.pairs or len(pairs.rows),
         "constructions": pairs.counts,
         "digest": f"sha256:{pairs.digest}",
         "description": pairs.rows.info.description or None,

@@ -15,6 +15,9 @@ class PairBatchSampler(Sampler[list[int]]):
     Within a step the pairs are dealt so that the devices that wait for each other have like numbers of tokens. The
     loss is a mean over the step's pairs, so the dealing changes the waiting time and nothing else.
 
+    With ``groups`` the shuffle moves whole groups, and each batch holds neighbours: pairs of one premise come together,
+    so that a story which stands in several of them passes the model once.
+
     A process without a pair in the last step of an epoch still has to take part in it: it gets a *filler*, an
     index ``len(lengths) + i``, which stands for pair ``i`` with weight zero. No pair counts twice and none is left out.
 
@@ -24,6 +27,7 @@ class PairBatchSampler(Sampler[list[int]]):
         accumulation: forward passes per optimizer step.
         world_size: number of processes; ``rank`` is this one's number.
         seed: of the shuffle; None keeps the order.
+        groups: what each pair belongs to, such as its premise; None where pairs stand alone.
     """
 
     def __init__(
@@ -35,8 +39,9 @@ class PairBatchSampler(Sampler[list[int]]):
         world_size: int = 1,
         rank: int = 0,
         seed: int | None = 0,
+        groups: Sequence[str] | None = None,
     ) -> None:
-        self.lengths = list(lengths)
+        self.lengths, self.groups = list(lengths), groups
         self.batch_size, self.accumulation = batch_size, accumulation
         self.world_size, self.rank, self.seed = world_size, rank, seed
         self.epoch = 0
@@ -58,7 +63,7 @@ class PairBatchSampler(Sampler[list[int]]):
         for start in range(0, len(order), per_step):
             step = order[start : start + per_step]
             passes = _passes(len(step), self.world_size * self.batch_size)
-            bins = deal(step, [self.lengths[i] for i in step], passes * self.world_size, self.batch_size)
+            bins = self._bins(step, passes * self.world_size)
             for turn in range(passes):
                 own = bins[turn * self.world_size + self.rank]
                 yield own or [len(self.lengths) + order[0]]
@@ -67,7 +72,19 @@ class PairBatchSampler(Sampler[list[int]]):
         if self.seed is None:
             return list(range(len(self.lengths)))
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
-        return torch.randperm(len(self.lengths), generator=generator).tolist()
+        order: list[int] = torch.randperm(len(self.lengths), generator=generator).tolist()
+        if self.groups is not None:
+            place: dict[str, int] = {}
+            for index in order:
+                place.setdefault(self.groups[index], len(place))
+            order.sort(key=lambda index: place[self.groups[index]])  # type: ignore[index]
+        return order
+
+    def _bins(self, step: Sequence[int], n_bins: int) -> list[list[int]]:
+        if self.groups is None:
+            return deal(step, [self.lengths[i] for i in step], n_bins, self.batch_size)
+        bins = [list(step[i * self.batch_size : (i + 1) * self.batch_size]) for i in range(n_bins)]
+        return sorted(bins, key=lambda indices: -sum(self.lengths[i] for i in indices))
 
 
 def deal(indices: Sequence[int], lengths: Sequence[int], n_bins: int, capacity: int) -> list[list[int]]:

@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -34,13 +36,18 @@ class StopCleanly(TrainerCallback):
     def __init__(self) -> None:
         self.signal: int | None = None
 
-    def listen(self) -> None:
-        """Install the handlers, and ask for SIGTERM should the launcher die (Linux)."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._note)
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle the signals inside the block; ask for SIGTERM should the launcher die (Linux)."""
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
         if sys.platform == "linux" and "ACCELERATE_MIXED_PRECISION" in os.environ:
             # accelerate's launcher does not pass signals on to a single process.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

@@ -15,13 +15,13 @@ from storyalign.text import digest
 from storyalign.training.pairs import LoadedPairs, PairSource, label_names, read_pair
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, Features
     from transformers import PreTrainedTokenizerBase
 
 OverLength = Literal["error", "drop", "truncate"]
 Fate = Literal["kept", "cut", "dropped"]
 
-_FORMAT = "2"
+_FORMAT = "3"
 """Part of the cache key: changes when the columns or the meaning of the cached tokens change."""
 
 
@@ -34,11 +34,13 @@ class LengthPolicy(NamedTuple):
 
 
 class TokenPairs(NamedTuple):
-    """Pairs as token ids, one row each: chosen_ids, rejected_ids, n_tokens, construction, margin, id, fate, longest."""
+    """Pairs as token ids, one row each."""
 
     source: PairSource
     rows: Dataset
-    """Dropped pairs are still in it, with empty ids, so that they can be counted."""
+    """Columns: chosen_ids, rejected_ids, n_tokens (both together), premise (a digest), construction, engagement_ratio,
+    id, fate, longest (tokens of the longer conversation before any cut). Dropped pairs are still in it, with empty ids,
+    so that they can be counted."""
 
 
 def tokenize_pairs(
@@ -81,20 +83,6 @@ def tokenize_pairs(
 
 
 def _map(pairs: LoadedPairs, tokenizer: PreTrainedTokenizerBase, policy: LengthPolicy, processes: int) -> Dataset:
-    from datasets import Features, Sequence, Value
-
-    features = Features(
-        {
-            "chosen_ids": Sequence(Value("int32")),
-            "rejected_ids": Sequence(Value("int32")),
-            "n_tokens": Value("int32"),
-            "construction": Value("string"),
-            "engagement_ratio": Value("float64"),
-            "id": Value("string"),
-            "fate": Value("string"),
-            "longest": Value("int32"),
-        }
-    )
     names = tuple(label_names(pairs.rows))
     return pairs.rows.map(
         _tokenize,
@@ -102,11 +90,29 @@ def _map(pairs: LoadedPairs, tokenizer: PreTrainedTokenizerBase, policy: LengthP
         batch_size=64,
         fn_kwargs={"tokenizer": tokenizer, "policy": policy, "names": names},
         remove_columns=pairs.rows.column_names,
-        features=features,
+        features=_features(),
         num_proc=processes if processes > 1 else None,
         load_from_cache_file=False,
         new_fingerprint=_key(pairs, tokenizer, policy)[:16],
         desc=f"Tokenizing {pairs.source}",
+    )
+
+
+def _features() -> Features:
+    from datasets import Features, Sequence, Value
+
+    return Features(
+        {
+            "chosen_ids": Sequence(Value("int32")),
+            "rejected_ids": Sequence(Value("int32")),
+            "n_tokens": Value("int32"),
+            "premise": Value("string"),
+            "construction": Value("string"),
+            "engagement_ratio": Value("float64"),
+            "id": Value("string"),
+            "fate": Value("string"),
+            "longest": Value("int32"),
+        }
     )
 
 
@@ -116,20 +122,22 @@ def _tokenize(
     rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
     pairs = [read_pair(row, names) for row in rows]
     conversations = render_many(tokenizer, [(p.prompt, story) for p in pairs for story in (p.chosen, p.rejected)])
-    out: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "chosen_ids", "rejected_ids", "n_tokens", "construction", "engagement_ratio", "id", "fate", "longest",
-        )
-    }  # fmt: skip
+    out: dict[str, list[Any]] = {name: [] for name in _features()}
     for pair, chosen, rejected in zip(pairs, conversations[::2], conversations[1::2], strict=True):
         ids, fate = _fit([chosen, rejected], policy)
-        values = (
-            ids[0], ids[1], len(ids[0]) + len(ids[1]), pair.construction, pair.engagement_ratio, pair.id, fate,
-            max(len(chosen), len(rejected)),
-        )  # fmt: skip
-        for column, value in zip(out.values(), values, strict=True):
-            column.append(value)
+        row = {
+            "chosen_ids": ids[0],
+            "rejected_ids": ids[1],
+            "n_tokens": len(ids[0]) + len(ids[1]),
+            "premise": digest(pair.prompt)[:16],
+            "construction": pair.construction,
+            "engagement_ratio": pair.engagement_ratio,
+            "id": pair.id,
+            "fate": fate,
+            "longest": max(len(chosen), len(rejected)),
+        }
+        for column, values in out.items():
+            values.append(row[column])
     return out
 
 

@@ -100,9 +100,17 @@ class StoryRewardTrainer(RewardTrainer):
             self._train_batch_size,
             self.args.gradient_accumulation_steps,
             self.args.data_seed if self.args.data_seed is not None else self.args.seed,
+            self.train_pairs.premises if self.args.group_premises else None,
         )
 
-    def _loader(self, pairs: PairDataset, batch_size: int, accumulation: int, seed: int | None) -> PairLoader:
+    def _loader(
+        self,
+        pairs: PairDataset,
+        batch_size: int,
+        accumulation: int,
+        seed: int | None,
+        groups: Sequence[str] | None,
+    ) -> PairLoader:
         sampler = PairBatchSampler(
             pairs.lengths,
             batch_size=batch_size,
@@ -110,6 +118,7 @@ class StoryRewardTrainer(RewardTrainer):
             world_size=self.accelerator.num_processes,
             rank=self.accelerator.process_index,
             seed=seed,
+            groups=groups,
         )
         return PairLoader(
             pairs,
@@ -134,10 +143,15 @@ class StoryRewardTrainer(RewardTrainer):
 
     def rewards(self, model: Any, segments: Sequence[torch.Tensor]) -> torch.Tensor:
         """Score conversations: (segments,) fp32. ``model`` is what wraps the model, so that gradients are shared."""
+        keys = [segment.cpu().numpy().tobytes() for segment in segments]
+        different = dict(zip(keys, segments, strict=True))  # a story that stands in several pairs runs once
         if self.packed:
-            return packed_rewards(model, segments)
-        outputs = one_by_one(model, segments)
-        return torch.cat([output.logits.reshape(-1) for output in outputs]).float()
+            rewards = packed_rewards(model, list(different.values()))
+        else:
+            outputs = one_by_one(model, list(different.values()))
+            rewards = torch.cat([output.logits.reshape(-1) for output in outputs]).float()
+        place = {key: i for i, key in enumerate(different)}
+        return rewards[torch.tensor([place[key] for key in keys], device=rewards.device)]
 
     def compute_loss(
         self,
@@ -213,7 +227,7 @@ class StoryRewardTrainer(RewardTrainer):
         number = {name: i for i, name in enumerate(names)}
         groups = torch.tensor([number[c] for c in pairs.constructions])
         tallies = [Tally() for _ in names]
-        loader = self._loader(pairs, self.args.per_device_eval_batch_size, 1, None)
+        loader = self._loader(pairs, self.args.per_device_eval_batch_size, 1, None, pairs.premises)
         for batch in loader:
             inputs: dict[str, Any] = self._prepare_inputs(batch)
             with self.compute_loss_context_manager():
