@@ -74,7 +74,7 @@ def test_accumulation_and_centering_are_those_of_trl(tmp_path: Path) -> None:
 
 
 def test_last_step_of_an_epoch_weighs_its_pairs_alike(tmp_path: Path) -> None:
-    # 5 pairs, steps of 2 passes of 2: the last step has one pass with one pair. Its loss is that pair's, not half of it.
+    # 5 pairs, steps of 2 passes of 2: the last step has one pass with one pair. Its loss is that pair's, not half.
     trainer, _ = build(
         *options(tmp_path, "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "2",
                  "--learning_rate", "0", count=5)
@@ -92,10 +92,8 @@ def test_last_step_of_an_epoch_weighs_its_pairs_alike(tmp_path: Path) -> None:
 
 def test_a_story_in_several_pairs_runs_once_and_counts_in_each(tmp_path: Path) -> None:
     trainer, _ = build(*options(tmp_path))
-    ids = [
-        torch.tensor(trainer.train_pairs[i][k])
-        for i, k in ((0, "chosen_ids"), (0, "rejected_ids"), (1, "rejected_ids"))
-    ]
+    stories = ((0, "chosen_ids"), (0, "rejected_ids"), (1, "rejected_ids"))
+    ids = [torch.tensor(trainer.train_pairs[i][key]) for i, key in stories]
     lengths: list[int] = []
     hook = trainer.model.model.embed_tokens.register_forward_hook(lambda m, i, o: lengths.append(i[0].numel()))
     segments = [ids[0], ids[0], ids[1], ids[2]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from storyalign.files import write_json, write_text
-from storyalign.training.arguments import Recipe
+from storyalign.training.arguments import DataRecipe, ModelRecipe, Recipe, TrainingRecipe
 from storyalign.training.checkpoints import RECORD_FILE
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 RECIPE_FILE = "recipe.yaml"
 """In a finished model's folder: every option as it was used."""
+
+
+_OF_THE_MACHINE = ("accelerator_config", "deepspeed_plugin", "distributed_state", "parallelism_config", "hub_token")
 
 
 def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[str, Any]) -> Path:
@@ -53,19 +56,21 @@ def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[s
 
 
 def resolved_yaml(recipe: Recipe) -> str:
-    """Write down every option that differs from its default, in the form that ``--config`` reads."""
+    """Write down every option that differs from its default, in the form that ``--config`` reads.
+
+    What the machine decides (device, memory pinning, progress bars) is left out.
+    """
+    plain = (TrainingRecipe(output_dir="-", use_cpu=recipe.training.use_cpu), ModelRecipe("-"), DataRecipe("-"))
     options: dict[str, Any] = {}
-    for part in recipe:
+    parts: Any = zip(recipe, plain, strict=True)
+    for part, default in parts:
         for field in fields(part):
-            value = getattr(part, field.name, None)
-            if field.init and not field.name.startswith("_") and value != _default(field):
+            value, usual = getattr(part, field.name, None), getattr(default, field.name, None)
+            unset = value is None and usual == "-"
+            if field.init and value != usual and not unset and field.name not in _OF_THE_MACHINE:
                 options[field.name] = _plain(value)
-    for name in ("gradient_checkpointing", "activation_checkpointing"):
-        options.pop(name, None)
-    if recipe.training.activation_checkpointing:
+    if options.pop("activation_checkpointing", None):
         options["gradient_checkpointing"] = True
-    for name in ("accelerator_config", "deepspeed_plugin", "distributed_state", "parallelism_config", "hub_token"):
-        options.pop(name, None)
     return yaml.safe_dump(options, sort_keys=True, allow_unicode=True)
 
 
@@ -88,16 +93,9 @@ def _move_into(partial: Path, target: Path) -> None:
     for stale in (*target.glob("*.safetensors"), *target.glob("*.safetensors.index.json"), *target.glob("adapter_*")):
         stale.unlink()
     for path in sorted(partial.iterdir(), key=lambda p: p.name == RECORD_FILE):
+        path.chmod(0o644)  # safetensors writes files that nobody else may read
         path.replace(target / path.name)
     partial.rmdir()
-
-
-def _default(field: Any) -> Any:
-    from dataclasses import MISSING
-
-    if field.default is not MISSING:
-        return field.default
-    return field.default_factory() if field.default_factory is not MISSING else None
 
 
 def _plain(value: Any) -> Any:
@@ -106,7 +104,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if hasattr(value, "__dataclass_fields__"):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != _default(f)}
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != f.default}
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
