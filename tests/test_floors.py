@@ -128,7 +128,7 @@ def test_importing_is_cheap(module: str) -> None:
         "print(*sorted(heavy & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(storyalign.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
 

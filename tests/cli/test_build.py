@@ -49,7 +49,7 @@ def test_a_broken_row_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(storyalign.__file__).parents[1])},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == 2
     assert done.stderr == "error: a.jsonl:2 (id rmb-0001): expected 3 rejected stories, found 2\n"

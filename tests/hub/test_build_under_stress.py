@@ -41,7 +41,7 @@ def test_a_killed_build_leaves_the_old_folder_whole(tmp_path: Path) -> None:
             pipe.write(json.dumps(storyrmb_row(number)) + "\n")
         pipe.flush()
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=60)
+        process.wait(timeout=250)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     build_storyrmb([write_rows(tmp_path / "raw.jsonl", [storyrmb_row(1)])], out)
     assert "rmb-0001" not in str(before)

@@ -49,13 +49,13 @@ def test_two_processes_at_once_in_one_home(tmp_path: Path) -> None:
     raw = write_rows(tmp_path / "raw.jsonl", [storyrmb_row(n) for n in range(20)])
     build_storyrmb([raw], tmp_path / "storyrmb")
     running = [start("storyrmb", tmp_path / "home") for _ in range(2)]
-    answers = [process.communicate(timeout=120) for process in running]
+    answers = [process.communicate(timeout=250) for process in running]
     assert [out.strip() for out, _ in answers] == [load_evaluation_set(raw).digest] * 2, answers
 
 
 def test_no_network(tmp_path: Path) -> None:
     process = start("someone/storyrmb", tmp_path / "home", HF_HUB_OFFLINE="1")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=250)
     assert (process.returncode, out) == (1, "")
     assert err.startswith("HubError: someone/storyrmb: no file or folder of that name")
     assert err.count("\n") == 1

@@ -33,7 +33,7 @@ def load(checkout: Path, home: Path) -> list[list[str]]:
     """Load by plain name from the checkout, in a process of its own."""
     environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", LOAD], cwd=checkout, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", LOAD], cwd=checkout, env=environment, capture_output=True, text=True, timeout=250
     )
     assert done.returncode == 0, done.stderr
     answer: list[list[str]] = json.loads(done.stdout)

@@ -14,13 +14,13 @@ KIT_EDIT = "kit-edit:"
 
 OFFICIAL_COUNTS = {
     "instances": 1_133,
-    "coherence": 265,
-    "creativity": 292,
-    "characterization": 215,
-    "fluency": 225,
-    "relevance": 136,
-    "llm_llm": 624,
     "human_llm": 509,
+    "llm_llm": 624,
+    "relevance": 136,
+    "fluency": 225,
+    "characterization": 215,
+    "creativity": 292,
+    "coherence": 265,
 }
 """The size of StoryRMB: five dimensions (section 2.2) and two sources (section 2.1)."""
 
