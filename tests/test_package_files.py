@@ -60,7 +60,7 @@ def test_the_wheel_is_whole_and_builds_a_dataset_in_an_empty_folder(tmp_path: Pa
         env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     assert (empty / "storyrmb/README.md").exists()
