@@ -30,6 +30,9 @@ CORPUS = "storyalign-sample"
 _PAIRS = {"relevance": 4, "coherence": 2, "creativity": 1, "characterization": 2, "fluency": 1}
 """Pairs per premise; every second premise swaps the twos and ones of the last four."""
 
+_SWAPPED = {"other_story": 2, "borrowed_names": 1}
+"""Operators of relevance that are used on two premises at once, and how many such pairs each premise gets."""
+
 
 class Split(NamedTuple):
     """The sample's stories, split by premise."""
@@ -136,32 +139,33 @@ def _with_lengths(
 def _swaps(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> list[tuple[SampleStory, Edit]]:
     """Pairs of premises that reject each other's story: whichever is longer, each is chosen once and rejected once."""
     made: list[tuple[SampleStory, Edit]] = []
-    words = {s.id: count_words(s.story) for s in stories}
     met: set[frozenset[str]] = set()
-    for name, degree in (("other_story", 2), ("borrowed_names", 1)):
-        met_now: Counter[str] = Counter()
-        order = sorted(rng.sample(list(stories), len(stories)), key=lambda s: words[s.id])
-        for story in order:
-            near = [
-                o
-                for o in order
-                if o.language == story.language
-                and o.id != story.id
-                and (name != "other_story" or o.theme != story.theme)
-                and frozenset((o.id, story.id)) not in met
-                and max(words[o.id], words[story.id]) <= (1 + MAX_LENGTH_CHANGE) * min(words[o.id], words[story.id])
-            ]
-            near = sorted(rng.sample(near, len(near)), key=lambda o: met_now[o.id])
-            for other in near:
-                if met_now[story.id] >= degree or met_now[other.id] >= degree:
+    for name, degree in _SWAPPED.items():
+        count: Counter[str] = Counter()
+        for story in sorted(rng.sample(list(stories), len(stories)), key=lambda s: count_words(s.story)):
+            others = [o for o in stories if _may_swap(name, story, o) and frozenset((story.id, o.id)) not in met]
+            for other in sorted(rng.sample(others, len(others)), key=lambda o: count[o.id]):
+                if max(count[story.id], count[other.id]) >= degree:
                     continue
                 there = edits(name, _tale(story), [_tale(other)], f"{seed}/{story.id}", 1)
                 back = edits(name, _tale(other), [_tale(story)], f"{seed}/{other.id}", 1)
                 if there and back:
                     made += [(story, there[0]), (other, back[0])]
                     met.add(frozenset((story.id, other.id)))
-                    met_now.update([story.id, other.id])
+                    count.update([story.id, other.id])
     return made
+
+
+def _may_swap(name: str, story: SampleStory, other: SampleStory) -> bool:
+    """Tell whether two stories are of one language, of nearly one length, and of two themes where that is asked."""
+    if (
+        story.id == other.id
+        or story.language != other.language
+        or (name == "other_story" and story.theme == other.theme)
+    ):
+        return False
+    shorter, longer = sorted((count_words(story.story), count_words(other.story)))
+    return longer <= (1 + MAX_LENGTH_CHANGE) * shorter
 
 
 def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> list[tuple[SampleStory, Edit]]:
@@ -173,12 +177,10 @@ def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> li
         tale, donors = _tale(story), _donors(story, stories)
         for dimension, count in _PAIRS.items():
             if dimension == "relevance":
-                count -= 3
+                count -= sum(_SWAPPED.values())
             elif k % 2:
                 count = 3 - count
-            names = [
-                n for n in OPERATORS[dimension] if n not in (*HELD_OUT[dimension], "other_story", "borrowed_names")
-            ]
+            names = [n for n in OPERATORS[dimension] if n not in (*HELD_OUT[dimension], *_SWAPPED)]
             names = sorted(rng.sample(names, len(names)), key=lambda n: used[n])
             for name in names:
                 found = edits(name, tale, donors, f"{seed}/{story.id}", 10) if count else []
