@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+import storyalign
 from storyalign.corpus.sample import load_sample_stories
 from storyalign.preferences.offline_edits import HELD_OUT, OPERATORS, Edit, edit_near, edits
 from storyalign.preferences.offline_edits_text import Tale
@@ -108,7 +110,7 @@ def test_same_edits_in_another_process_with_another_hash_seed():
     outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "src", "PATH": ""},
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(storyalign.__file__).parents[1])},
             capture_output=True,
             text=True,
             check=True,
