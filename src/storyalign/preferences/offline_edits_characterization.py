@@ -44,7 +44,7 @@ def names_swapped(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
     people = [p for p in find_people(tale) if mentions(tale.story, p) >= 1][:3]
     if len(people) < 2 or sum(mentions(tale.story, p) for p in people) < 5:
         return None
-    share = rng.uniform(0.4, 0.7)
+    share = rng.uniform(0.5, 0.75)
     owner: dict[str, Person] = {form: p for p in people for form in p.forms}
     pattern = name_pattern(owner)
 
@@ -61,7 +61,7 @@ def names_swapped(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
 def pronouns_mixed(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> str | None:
     """He and she, or I and he, change places from sentence to sentence."""
     draft = Draft.of(tale)
-    share, i_tell = rng.uniform(0.4, 0.7), first_person(tale)
+    share, i_tell = rng.uniform(0.5, 0.75), first_person(tale)
     if i_tell and present_tense(tale):
         return None  # every verb would need another ending
     third = rng.choice(("he", "she"))
@@ -132,7 +132,7 @@ def generic_dialogue(tale: Tale, _donors: Sequence[Tale], rng: random.Random) ->
     if len(quotes) < 2:
         return None
     lines, glue = list(bank("lines", "zh" if is_chinese(tale) else "en")), "" if is_chinese(tale) else " "
-    chosen = set(rng.sample(range(len(quotes)), max(2, round(len(quotes) * rng.uniform(0.6, 1.0)))))
+    chosen = set(rng.sample(range(len(quotes)), max(2, round(len(quotes) * rng.uniform(0.8, 1.0)))))
     text, end, stretch = [], 0, rng.uniform(0.7, 1.5)
     for k, quote in enumerate(quotes):
         if k not in chosen:
@@ -202,7 +202,7 @@ def motives_flattened(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -
     places = [i for i in range(1, len(units)) if not is_dialogue(units[i]) and count_words(units[i]) > 4]
     if len(places) < 4:
         places = [i for i in range(1, len(units)) if count_words(units[i]) > 4]
-    count = min(len(places), rng.randint(4, 5))
+    count = min(len(places), max(4, round(len(units) * rng.uniform(0.3, 0.5))))
     if count < 3:
         return None
     flat, stretch = phrases("flat", tale, rng), rng.uniform(0.8, 1.45)

@@ -49,8 +49,8 @@ def foreign_ending(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> st
     if not donor:
         return None
     units, others = Draft.of(tale).units, Draft.of(_recast(donor, tale)).units
-    keep = rng.randint(int(len(units) * 0.5), int(len(units) * 0.7))
-    take = rng.randint(int(len(others) * 0.25), int(len(others) * 0.5))
+    keep = rng.randint(int(len(units) * 0.4), int(len(units) * 0.6))
+    take = rng.randint(int(len(others) * 0.35), int(len(others) * 0.6))
     if keep < 3 or take < 2 or len(units) - keep < 2:
         return None
     return Draft.of(tale).with_units([*units[:keep], *others[-take:]])
@@ -63,7 +63,7 @@ def foreign_middle(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> st
         return None
     units, others = Draft.of(tale).units, Draft.of(_recast(donor, tale)).units
     start = rng.randint(max(2, int(len(units) * 0.25)), max(2, int(len(units) * 0.4)))
-    stop = rng.randint(int(len(units) * 0.6), int(len(units) * 0.8))
+    stop = rng.randint(int(len(units) * 0.65), int(len(units) * 0.85))
     first = rng.randint(int(len(others) * 0.2), int(len(others) * 0.45))
     last = rng.randint(first + 2, max(first + 2, int(len(others) * 0.8)))
     if stop - start < 2 or last > len(others):
@@ -76,7 +76,7 @@ def contradiction(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
     draft = Draft.of(tale)
     units = draft.units
     places = [i for i in range(2, len(units)) if not is_dialogue(units[i])] or list(range(2, len(units)))
-    count = rng.choice((3, 3, 4))
+    count = max(4, round(len(units) * rng.uniform(0.25, 0.4)))
     if len(places) < count:
         places = list(range(2, len(units)))
     if len(places) < count:

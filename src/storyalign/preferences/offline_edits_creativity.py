@@ -38,7 +38,7 @@ def stock_phrases(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
     places = [i for i, u in enumerate(units) if not is_dialogue(u)]
     if len(places) < 5 or rng.random() < 0.3:
         places = list(range(len(units)))
-    count = min(len(places), rng.randint(3, 5))
+    count = min(len(places), max(4, round(len(units) * rng.uniform(0.3, 0.5))))
     if count < 3:
         return None
     stock, stretch = phrases("stock", tale, rng), rng.uniform(0.75, 1.35)
@@ -66,13 +66,13 @@ def moral_ending(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> str
 def _other_ending(tale: Tale, kind: str, rng: random.Random) -> str | None:
     draft = Draft.of(tale)
     units = draft.units
-    cut = rng.randint(max(2, int(len(units) * 0.6)), max(2, int(len(units) * 0.85)))
+    cut = rng.randint(max(2, int(len(units) * 0.5)), max(2, int(len(units) * 0.75)))
     if len(units) - cut < 2:
         return None
     openings, closings = phrases(f"{kind}_open", tale, rng), phrases(f"{kind}_close", tale, rng)
     ending = [openings.pop(), closings.pop()]
     wanted = draft.words(cut, len(units)) * rng.uniform(0.75, 1.25)
-    while sum(map(count_words, ending)) < wanted - 5 and closings and len(ending) < 5:
+    while sum(map(count_words, ending)) < wanted - 5 and closings and len(ending) < 8:
         ending.append(fitting(closings, wanted - sum(map(count_words, ending)), rng))
         closings.remove(ending[-1])
     return draft.with_units([*units[:cut], *ending])
@@ -121,7 +121,7 @@ def tired_similes(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> st
     shorter = rng.random() < 0.5
     units = draft.units
     places = [i for i, u in enumerate(units) if u.endswith(stop) and count_words(u) > 4]
-    count = min(len(places), rng.randint(4, 6))
+    count = min(len(places), rng.randint(6, 9))
     if count < 4:
         return None
     for i in rng.sample(places, count):

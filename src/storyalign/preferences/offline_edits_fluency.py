@@ -56,7 +56,7 @@ def broken_agreement(tale: Tale, _donors: Sequence[Tale], rng: random.Random) ->
     if is_chinese(tale):
         text, changed = _broken_chinese(tale.story, rng.uniform(0.45, 0.8), rng)
         return text if changed >= 8 else None
-    share, extra = rng.uniform(0.22, 0.6), rng.choice((-1, 0, 1))
+    share, extra = rng.uniform(0.3, 0.6), rng.choice((-1, 0, 1))
 
     def wrong(match: re.Match[str]) -> str:
         word = match[0]

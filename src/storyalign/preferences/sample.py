@@ -27,10 +27,13 @@ from storyalign.records import DIMENSIONS, SOURCES, Instance, PreferencePair
 from storyalign.text import content_id
 
 CORPUS = "storyalign-sample"
-_PAIRS = {"relevance": 4, "coherence": 2, "creativity": 1, "characterization": 2, "fluency": 1}
-"""Pairs per premise; every second premise swaps the twos and ones of the last four."""
+_PAIRS = {
+    "en": {"relevance": 3, "coherence": 2, "creativity": 2, "characterization": 2, "fluency": 1},
+    "zh": {"relevance": 2, "coherence": 1, "creativity": 1, "characterization": 1, "fluency": 1},
+}
+"""Pairs per premise. Broken language is learnt from few pairs, another premise's story is not."""
 
-_SWAPPED = {"other_story": 2, "borrowed_names": 1}
+_SWAPPED = {"other_story": 1, "borrowed_names": 1}
 """Operators of relevance that are used on two premises at once, and how many such pairs each premise gets."""
 
 
@@ -173,13 +176,11 @@ def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> li
     made: list[tuple[SampleStory, Edit]] = []
     used: Counter[str] = Counter()
     books = Ledger()
-    for k, story in enumerate(rng.sample(list(stories), len(stories))):
+    for story in rng.sample(list(stories), len(stories)):
         tale, donors = _tale(story), _donors(story, stories)
-        for dimension, count in _PAIRS.items():
+        for dimension, count in _PAIRS[story.language].items():
             if dimension == "relevance":
                 count -= sum(_SWAPPED.values())
-            elif k % 2:
-                count = 3 - count
             names = [n for n in OPERATORS[dimension] if n not in (*HELD_OUT[dimension], *_SWAPPED)]
             names = sorted(rng.sample(names, len(names)), key=lambda n: used[n])
             for name in names:
