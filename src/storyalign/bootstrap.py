@@ -7,6 +7,7 @@ all their groups come along. A figure is computed from the drawn sums, so thousa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 
 DRAWS = 4000
 SEED = 20
-_CELLS = 4_000_000
+_CELLS = 2_000_000
 """Drawn premises held in memory at a time."""
 
 
@@ -37,14 +38,20 @@ def premise_totals(columns: Floats, premises: Sequence[str], draws: int = DRAWS,
     places = {premise: place for place, premise in enumerate(sorted(set(premises)))}
     sums = np.zeros((len(places), columns.shape[1]))
     np.add.at(sums, [places[premise] for premise in premises], columns)
-    generator = np.random.default_rng(seed)
-    totals = []
     step = max(1, _CELLS // len(places))
-    for start in range(0, draws, step):
-        size = min(step, draws - start)
-        counts = generator.multinomial(len(places), np.full(len(places), 1 / len(places)), size=size)
-        totals.append(counts @ sums)
-    return np.concatenate(totals)
+    starts = range(0, draws, step)
+    return np.concatenate(
+        [_counts(len(places), min(step, draws - start), seed, start).astype(np.float64) @ sums for start in starts]
+    )
+
+
+@lru_cache(maxsize=16)  # the scorers of a table share their premises, so they share their draws
+def _counts(n_premises: int, draws: int, seed: int, start: int) -> NDArray[np.int32]:
+    """Say how often each draw has each premise, shape (draws, premises)."""
+    drawn = np.random.default_rng([seed, start]).multinomial(
+        n_premises, np.full(n_premises, 1 / n_premises), size=draws
+    )
+    return drawn.astype(np.int32)
 
 
 def bootstrap_interval(

@@ -42,7 +42,7 @@ def run_python(code, cwd, *arguments, **environment):
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
     )
 
 

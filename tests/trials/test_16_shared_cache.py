@@ -57,7 +57,7 @@ def run(code, home, folder=FOLDER):
         env={**os.environ, "HF_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
     )
 
 
