@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import bundled_package  # noqa: F401  before all that imports the kit
 import gradio as gr
+from endpoints import publish, rank_endpoint
 from explore_tab import ExploreTab
 from group_sources import HUB_ID, operator_sets
 from leaderboard_tab import LeaderboardTab
@@ -62,7 +64,9 @@ def build_app(
         limits: the largest inputs that visitors may hand in.
     """
     one = OneAtATime(scorer) if scorer is not None else None
-    with gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600)) as app:
+    app: gr.Blocks = gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600))
+    with app:
+        publish(rank_endpoint(one, limits, missing))  # first, so that no event of the page takes its name
         gr.HTML(f'<header class="sa-hero"><h1>{TITLE}</h1><p>{LEAD}</p></header>', apply_default_css=False)
         with gr.Tabs():
             with gr.Tab("Rank", id="rank"):
@@ -87,6 +91,7 @@ def launch(app: gr.Blocks, limits: Limits = DEFAULT_LIMITS, **options: Any) -> N
         footer_links=["api", "gradio", "settings"],
         ssr_mode=False,
         prevent_thread_lock=True,
+        mcp_server=find_spec("mcp") is not None,
         app_kwargs={"middleware": [Middleware(RequestSize, limit=limits.body_bytes)]},
         **options,
     )

@@ -24,7 +24,7 @@ class Tally:
     """Scorer -> points and the number of answered groups that it has scored. A tie at the top earns its share."""
 
 
-def deal(instance: Instance, seed: int) -> tuple[int, ...]:
+def deal(instance: Instance, seed: int | None) -> tuple[int, ...]:
     """Shuffle the candidates: the same visitor sees the same order again, another one sees another."""
     order = list(range(len(instance.stories)))
     random.Random(f"{seed}/{instance.id}").shuffle(order)

@@ -47,7 +47,8 @@ Published = Mapping[str, Mapping[str, Rewards]]
 class Walk:
     """Where one visitor stands."""
 
-    seed: int
+    seed: int | None = None
+    """Decides the order of the stories; drawn at the first look."""
     dataset: str = ""
     found: tuple[int, ...] = ()
     at: int = 0
@@ -114,7 +115,7 @@ class ExploreTab:
                 '<p class="sa-facts">A public dataset with the columns prompt, chosen and rejected.</p>',
                 apply_default_css=False,
             )
-        self.walk = gr.State(lambda: Walk(seed=random.SystemRandom().getrandbits(48)))
+        self.walk = gr.State(Walk())
         self._connect(tab, back, onward, fetch)
 
     def _connect(self, tab: gr.Tab, back: gr.Button, onward: gr.Button, fetch: gr.Button) -> None:
@@ -149,7 +150,8 @@ class ExploreTab:
         if dataset == walk.dataset:
             return [*[gr.skip()] * 5, *self.view(walk)]
         instances = self.set_of(dataset).instances
-        walk = replace(walk, dataset=dataset, found=tuple(range(len(instances))), at=0, picked=None)
+        seed = random.SystemRandom().getrandbits(48) if walk.seed is None else walk.seed
+        walk = replace(walk, seed=seed, dataset=dataset, found=tuple(range(len(instances))), at=0, picked=None)
         orders = [STORED, *(HARDEST + scorer for scorer in self.rewards_of(dataset))]
         return [
             gr.update(choices=[ANY, *names_in(instances, "dimension")], value=ANY),

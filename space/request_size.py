@@ -11,6 +11,10 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
+PATIENCE = 8
+"""Times the limit that are read, and thrown away, before the connection is cut."""
+
+
 class TooLarge(Exception):
     """The body went over the limit while it was read."""
 
@@ -28,6 +32,7 @@ class RequestSize:
             return
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > self.limit:
+            await self._discard(receive)
             await self._refuse(send)
             return
         read, started = 0, False
@@ -50,7 +55,17 @@ class RequestSize:
         except TooLarge:
             if started:
                 raise
+            await self._discard(receive)
             await self._refuse(send)
+
+    async def _discard(self, receive: Receive) -> None:
+        """Read on, keeping nothing, so that an honest sender gets the answer and not a broken pipe; not for ever."""
+        read = 0
+        while read <= PATIENCE * self.limit:
+            message = await receive()
+            read += len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
 
     async def _refuse(self, send: Send) -> None:
         text = f'{{"detail": "This request is larger than {self.limit:,} bytes. Send less at a time."}}'

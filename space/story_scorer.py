@@ -103,11 +103,11 @@ def load_scorer(settings: Mapping[str, str]) -> tuple[StoryScorer | None, str]:
     if max_length is not None and not max_length.isdigit():
         raise RecipeError(f"STORYALIGN_MAX_LENGTH is {max_length!r}; give a number of tokens")
     try:
-        from storyalign.scoring import reward_models
+        from storyalign.scoring.reward_models import load_scorer as load
     except ImportError as error:
         return None, f"{error.name} is not installed. Run: pip install 'storyalign[train]'"
     try:
-        scorer = reward_models.load_scorer(
+        scorer = load(
             model,
             revision=settings.get("STORYALIGN_REVISION") or None,
             max_length=int(max_length) if max_length else None,

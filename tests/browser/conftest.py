@@ -1,16 +1,11 @@
 """A real server process and a real browser; tests skip with the reason where no Chromium is installed."""
 
-import contextlib
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
+
+from tests.space.serving import serving
 
 HERE = Path(__file__).resolve().parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -33,34 +28,6 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="no Chromium installed; on Debian: apt-get install chromium"))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextlib.contextmanager
-def serving(log, *flags):
-    """Run ``serve.py`` with warnings as errors; give its address, and check on leaving that it printed no warning."""
-    port = free_port()
-    command = [sys.executable, "-W", "error", str(HERE / "serve.py"), str(port), str(log.parent), *flags]
-    with log.open("wb") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(300):
-            assert server.poll() is None, log.read_text()
-            with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
-                break
-            time.sleep(0.2)
-        yield address
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(30)
-    printed = log.read_text()
-    assert "Warning" not in printed and "Traceback" not in printed, printed
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("server") / "log.txt") as address:
@@ -69,8 +36,9 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def chromium():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
@@ -83,7 +51,7 @@ class Visitor:
     def __init__(self, chromium, address, **options):
         self.context = chromium.new_context(**options)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(60_000)
         self.errors, self.foreign = [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._note(request.url, address))

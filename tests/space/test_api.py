@@ -1,0 +1,113 @@
+"""The running Space as programs and agents see it."""
+
+import ast
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.space.serving import serving
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("api") / "log.txt") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(address):
+    return new_client(address)
+
+
+def new_client(address):
+    return Client(address, verbose=False, httpx_kwargs={"timeout": 120})
+
+
+def test_rank(client):
+    answer = client.predict("A premise", ["low reward=0", "high reward=2", "endless"], api_name="/rank")
+    assert [(s["index"], s["place"], s["reward"]) for s in answer["stories"]] == [
+        (1, 1, 2.0),
+        (0, 2, 0.0),
+        (2, None, None),
+    ]
+    assert answer["stories"][0]["beats_next"] == pytest.approx(0.8807970779778823)  # 1 / (1 + e**-2)
+    assert answer["stories"][2]["detail"] == "longer than the model can read"
+    assert answer["scorer"] == "fake/scorer" and answer["signature"] == "f" * 64
+
+
+def test_the_schema_is_typed_and_nothing_else_is_public(address):
+    with urllib.request.urlopen(f"{address}/gradio_api/info") as response:
+        endpoints = json.load(response)["named_endpoints"]
+    assert set(endpoints) == {"/rank"}
+    parameters = {p["parameter_name"]: p["type"] for p in endpoints["/rank"]["parameters"]}
+    assert parameters == {"premise": {"type": "string"}, "stories": {"type": "array", "items": {"type": "string"}}}
+    returned = endpoints["/rank"]["returns"][0]["type"]["properties"]
+    assert returned["stories"]["items"]["properties"]["place"] == {"oneOf": [{"type": "null"}, {"type": "integer"}]}
+
+
+@pytest.mark.parametrize(
+    ("premise", "stories", "message"),
+    [
+        ("", ["a", "b"], "premise is empty"),
+        ("p", ["a"], "at least 2 stories"),
+        ("p", ["x" * 5_000_000, "b"], "Story A has 5,000,000 characters; at most 60,000"),
+        ("p", ["a"] * 300, "300 stories were given; at most 16"),
+        ("p", "no list", "a list of texts"),
+        ("p", ["a", None], "a list of texts"),
+        (None, ["a", "b"], "premise is a text"),
+        ({"path": "/etc/passwd"}, ["a", "b"], "premise is a text"),
+    ],
+)
+def test_refusals_reach_the_caller(client, premise, stories, message):
+    with pytest.raises(AppError, match=message):
+        client.predict(premise, stories, api_name="/rank")
+
+
+def test_a_body_beyond_the_limit_is_refused_unread(address):
+    body = b'{"data": ["' + b"x" * 8_100_000 + b'", []]}'
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{address}/gradio_api/call/rank", data=body, headers=headers)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    assert refused.value.code == 413 and b"8,000,000 bytes" in refused.value.read()
+
+
+def test_agents_find_the_tool_and_call_it(address):
+    async def visit():
+        async with (
+            streamable_http_client(f"{address}/gradio_api/mcp/") as (read, write, _),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            tools = (await session.list_tools()).tools
+            arguments = {"premise": "p", "stories": ["a reward=1", "b reward=3"]}
+            return tools, await session.call_tool(tools[0].name, arguments)
+
+    tools, result = asyncio.run(visit())
+    assert [tool.name.rsplit("_", 1)[-1] for tool in tools] == ["rank"]
+    assert tools[0].inputSchema["properties"]["stories"]["items"] == {"type": "string"}
+    assert "2 to 16 whole stories" in tools[0].inputSchema["properties"]["stories"]["description"]
+    assert not result.isError
+    answer = ast.literal_eval(result.content[0].text)  # gradio hands an agent Python's own writing of the value
+    assert [s["index"] for s in answer["stories"]] == [1, 0]
+
+
+def test_visitors_at_once_get_their_own_answers(address):
+    def visit(number):
+        mine = new_client(address)
+        answer = mine.predict(
+            f"premise {number}", [f"a reward={number}", f"b reward={number + 1000}"], api_name="/rank"
+        )
+        return [story["reward"] for story in answer["stories"]]
+
+    with ThreadPoolExecutor(12) as visitors:
+        answers = list(visitors.map(visit, range(24)))
+    assert answers == [[number + 1000.0, float(number)] for number in range(24)]
