@@ -99,3 +99,8 @@ def test_quick_demo_in_an_empty_folder(installed: tuple[Path, dict[str, str]]) -
     assert (cwd / "runs/demo/results.json").is_file()
     assert (cwd / "storyrmb/README.md").is_file()
     assert not list(cwd.glob(".storyrmb*")), "a half-written folder was left"
+
+    rewards = (cwd / "runs/demo/rewards.jsonl").read_bytes()
+    again = run(["storyalign", "demo", "--quick", "--out", "runs/demo"], cwd, env)
+    assert "kept" in again and "48 stories (0 new" in again, "the second run did its work again"
+    assert (cwd / "runs/demo/rewards.jsonl").read_bytes() == rewards

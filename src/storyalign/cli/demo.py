@@ -93,7 +93,7 @@ def _build_sample(raw: Path) -> str:
 def _require_sample(folder: Path) -> None:
     """Keep a real dataset that already has the name of a sample."""
     card = folder / "README.md"
-    if card.is_file() and "-sample" not in card.read_text(encoding="utf-8"):
+    if card.is_file() and "(synthetic sample)" not in card.read_text(encoding="utf-8"):
         raise DataError(
             f"./{folder} holds a dataset that is not the sample; the demo would replace it: run it in another folder"
         )
