@@ -33,6 +33,7 @@ def browser():
 
 def opened(browser, report, **options):
     page = browser.new_page(**options)
+    page.set_default_timeout(120_000)
     troubles = []
     page.on("console", lambda message: troubles.append(message.text))
     page.on("pageerror", lambda error: troubles.append(str(error)))
@@ -58,7 +59,7 @@ def test_light_dark_and_narrow(browser, report):
 
 def test_stories_are_text_and_open_on_demand(browser, report):
     page, _ = opened(browser, report)
-    groups = page.locator("details")
+    groups = page.locator(".stories details")
     assert groups.count() > 1
     second = groups.nth(1)
     assert not second.locator(".story").first.is_visible()

@@ -93,6 +93,9 @@ def test_page_holds_every_figure_of_the_table():
         assert f"{percent(result.accuracy)} {percent(result.ci[0])}–{percent(result.ci[1])}" in page.text
     for group in dimension_bars(results):
         assert f"{group.name} n = {group.n}" in page.text
+    for result in results.scorers:
+        for part in [*result.by_dimension.values(), *result.by_source.values()]:
+            assert f"{percent(part['accuracy'])} {percent(part['ci'][0])}–{percent(part['ci'][1])}" in page.text
     assert comparisons[0].verdict in page.text
     assert "tied for best (2)" in page.text
     assert results.signature in page.text and results.scorers[0].signature in page.text
