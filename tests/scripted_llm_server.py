@@ -59,6 +59,13 @@ class Running:
     at_once: int = 0
 
 
+def free_port() -> int:
+    """Find a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def prompt_of(body: dict[str, Any]) -> str:
     """Give all that the request says, as one text."""
     return "\n".join(message["content"] for message in body["messages"])
@@ -120,10 +127,11 @@ def _application(script: Script, running: Running) -> Starlette:
 
 
 @contextmanager
-def scripted_server(script: Script) -> Iterator[Running]:
-    """Serve the script on a free port of this machine until the block ends."""
+def scripted_server(script: Script, port: int = 0) -> Iterator[Running]:
+    """Serve the script on this machine, on a free port or the given one, until the block ends."""
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
     running = Running(f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
     settings = uvicorn.Config(_application(script, running), log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(settings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ class Client:
         self._key = endpoint.key()
         self._failures_in_a_row = 0
 
-    def ask(self, calls: Iterable[Call]) -> Iterator[tuple[Call, Answer]]:
+    def ask(self, calls: Iterable[Call]) -> Generator[tuple[Call, Answer], None, None]:
         """Ask all calls, at most ``max_concurrency`` at once, and give each answer as it comes.
 
         Calls are drawn only as they are sent. The iteration ends early when the cost limit leaves no room for another

@@ -1,0 +1,101 @@
+"""The verb ``doctor``: look at a scorer before a long run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from storyalign.errors import EndpointError, RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.records import Instance
+    from storyalign.scoring.findings import Finding
+    from storyalign.scoring.systems import JudgeSystem
+    from storyalign.scoring.voting import Mode
+
+_HELP = """
+Look at MODEL before a long run.
+
+A reward model: its files, head, padding, chat template, begin and end tokens, vocabulary, whether the stories of --data
+fit, and whether rewards depend on batches. A judge: key, address, reply format, and whether the replies to two short
+stories can be read (a paid endpoint charges for these few calls).
+
+Exit code 0: sound. 1: cautions, the run works, but read them. 2: a fault, do not start; or MODEL cannot be had.
+
+Examples:
+
+  storyalign doctor runs/demo/model --data ./storyrmb
+
+  storyalign doctor judge:GPT-4o --data ./storyrmb --mode pairwise
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("doctor", help=_HELP, no_args_is_help=True)(doctor)
+
+
+def doctor(
+    model: Annotated[
+        str, typer.Argument(help="A local folder, a Hub id, a name from recipes/scorers.yaml, or judge:NAME.")
+    ],
+    data: Annotated[str | None, typer.Option(help="The data that will be scored: a folder, a file, a Hub id.")] = None,
+    dtype: Annotated[str, typer.Option(help="Precision of the run: fp32 or bf16.")] = "fp32",
+    max_length: Annotated[int | None, typer.Option(min=1, help="Longest input of the run, in tokens.")] = None,
+    mode: Annotated[str | None, typer.Option(help="For judges: rate, choose or pairwise.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
+    ] = False,
+) -> None:
+    """Examine a scorer; the help text stands in ``register``."""
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.scoring.findings import exit_code
+    from storyalign.scoring.systems import JudgeSystem, pinned, resolve
+
+    if dtype not in ("fp32", "bf16"):
+        raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
+    system = resolve(model)
+    instances = load_evaluation_set(data, needs_gold=False).instances if data else []
+    found: Iterator[Finding]
+    if isinstance(system, JudgeSystem):
+        found = _judge(system, mode, instances)
+    else:
+        from storyalign.scoring.doctor import examine_reward_model
+
+        if mode is not None:
+            raise RecipeError(f"--mode {mode}: only judges have modes, and {model} is a reward model")
+        found = examine_reward_model(
+            system.model,
+            revision=pinned(system, revision, trust_remote_code),
+            trust_remote_code=trust_remote_code,
+            dtype=dtype,  # type: ignore[arg-type]
+            max_length=max_length,
+            instances=instances,
+        )
+    findings = []
+    for finding in found:
+        findings.append(finding)
+        typer.echo(f"{finding.level:<8} {finding.subject}: {finding.text}")
+    code = exit_code(findings)
+    typer.echo(("sound", "works, with cautions", "has a fault; do not start the run")[code])
+    raise typer.Exit(code)
+
+
+def _judge(system: JudgeSystem, mode: str | None, instances: list[Instance]) -> Iterator[Finding]:
+    from storyalign.scoring.call_log import CallLog
+    from storyalign.scoring.judge_doctor import examine_judge
+    from storyalign.scoring.judges import JudgeScorer
+    from storyalign.scoring.voting import MODES
+
+    chosen: Mode = mode or system.mode  # type: ignore[assignment]
+    if chosen not in MODES:
+        raise RecipeError(f"--mode {mode}: unknown; choose one of {', '.join(MODES)}")
+    try:
+        scorer = JudgeScorer(system.name, system.endpoint, chosen, CallLog(Path("rewards.jsonl")))
+    except EndpointError:
+        scorer = None  # the examination names what is missing
+    return examine_judge(system, chosen, scorer, instances)

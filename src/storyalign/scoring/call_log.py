@@ -1,0 +1,86 @@
+"""The log of a judge's calls, beside a rewards file: answers are kept as they come, so that none is asked for twice.
+
+``<rewards file>.calls.jsonl`` holds one row a call. A row's id is the digest of the judge's settings and of the whole
+request, so another story, prompt or model never meets an old answer. Replies are kept as they were said and are read
+again by whoever needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from storyalign.files import read_jsonl
+
+
+class LoggedCall(NamedTuple):
+    """One call and its outcome."""
+
+    id: str
+    instance: str
+    order: tuple[int, ...]
+    """The candidates shown, in this order; 0 is the chosen story."""
+    reply: str | None
+    """None exactly when the call failed."""
+    failure: str | None
+    tries: int
+    prompt_tokens: int | None
+    reply_tokens: int | None
+
+
+class CallLog:
+    """The calls of one rewards file; whoever writes holds the rewards file's lock."""
+
+    def __init__(self, rewards_file: Path):
+        self.path = rewards_file.with_name(f"{rewards_file.name}.calls.jsonl")
+        self.replies: dict[str, str] = {}
+        """The newest reply by call id."""
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        self.path.unlink(missing_ok=True)
+        self.replies.clear()
+
+    def load(self) -> None:
+        """Read what earlier runs left; a half line at the end, left by a killed run, is cut off.
+
+        Raises:
+            RowError: another line is broken.
+        """
+        if not self.path.is_file():
+            return
+        with self.path.open("rb+") as handle:
+            data = handle.read()
+            if data and not data.endswith(b"\n"):
+                handle.truncate(data.rfind(b"\n") + 1)
+        for line in read_jsonl(self.path):
+            call, reply = line.row.get("id"), line.row.get("reply")
+            if not isinstance(call, str):
+                raise line.error("not a row of a call log: no id; --fresh asks everything again")
+            if isinstance(reply, str):
+                self.replies[call] = reply
+
+    @contextmanager
+    def appending(self) -> Iterator[CallWriter]:
+        """Open the log for calls of this run."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as handle:
+            yield CallWriter(self, handle)
+
+
+class CallWriter:
+    """Adds calls; what was added survives a kill."""
+
+    def __init__(self, log: CallLog, handle: Any):
+        self._log, self._handle = log, handle
+
+    def add(self, call: LoggedCall) -> None:
+        """Write one call."""
+        self._handle.write(orjson.dumps(call._asdict(), option=orjson.OPT_APPEND_NEWLINE))
+        self._handle.flush()
+        if call.reply is not None:
+            self._log.replies[call.id] = call.reply

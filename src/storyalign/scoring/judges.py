@@ -1,0 +1,268 @@
+"""LLM judges as scorers: the calls that a group of stories takes, their answers, and the rewards that follow."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from storyalign._version import __version__
+from storyalign.errors import StoryAlignError
+from storyalign.llm.budget import Budget, estimate_tokens
+from storyalign.llm.choice_replies import parse_choice
+from storyalign.llm.client import Answer, Call, Client
+from storyalign.llm.endpoint import Endpoint
+from storyalign.llm.prompts import choice_request, load_prompt, rating_request, schema
+from storyalign.llm.replies import UnparsedReply
+from storyalign.llm.score_replies import parse_score
+from storyalign.records import Reward
+from storyalign.scoring.call_log import CallLog, LoggedCall
+from storyalign.scoring.reward_store import Request, row_signature
+from storyalign.scoring.voting import Mode, Order, flips, orders, rewards
+from storyalign.text import content_id, digest
+
+_PROMPTS = {"rate": "rate_story", "choose": "choose_best_story", "pairwise": "choose_best_story"}
+SCORE_SCHEMA = schema("score", {"score": {"type": "number"}})
+CHOICE_SCHEMA = schema("choice", {"best": {"type": "integer"}})
+
+
+class CostLimitError(StoryAlignError):
+    """The cost limit stopped a run before all stories were judged."""
+
+
+class Estimate(NamedTuple):
+    """What a run will take at most, before it starts."""
+
+    calls: int
+    prompt_tokens: int
+    reply_tokens: int
+    """Upper bound: every reply as long as ``max_tokens`` allows."""
+    cost: float | None
+    """US dollars, an upper bound without retries; None where no price is known."""
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        cost = "price unknown" if self.cost is None else f"at most ${self.cost:,.2f}"
+        tokens = f"about {self.prompt_tokens:,} prompt tokens, at most {self.reply_tokens:,} reply tokens"
+        return f"{self.calls:,} calls, {tokens}, {cost}"
+
+
+@dataclass(slots=True)
+class _Group:
+    """Stories that are judged together, and what is known of their calls."""
+
+    requests: list[Request]
+    """The candidates that need a reward."""
+    stories: tuple[str, ...]
+    candidates: tuple[int, ...]
+    """The candidate number of each story."""
+    votes: dict[Order, float] = field(default_factory=dict)
+    unparsed: dict[Order, str] = field(default_factory=dict)
+    failed: dict[Order, str] = field(default_factory=dict)
+
+    def settled(self, mode: Mode) -> bool:
+        return len(self.votes) + len(self.unparsed) + len(self.failed) == len(orders(mode, len(self.stories)))
+
+
+_Slot = tuple[_Group, Order]
+
+
+class JudgeScorer:
+    """Score stories with an LLM behind an endpoint.
+
+    Args:
+        name: what the user called the judge.
+        endpoint: where it is asked.
+        mode: how it is asked, see ``voting``.
+        log: the calls beside the rewards file.
+        max_cost: US dollars that this run may spend; None means no limit.
+
+    Raises:
+        EndpointError: the key's variable is not set.
+        RecipeError: a cost limit without a known price.
+    """
+
+    def __init__(self, name: str, endpoint: Endpoint, mode: Mode, log: CallLog, *, max_cost: float | None = None):
+        self.name, self.endpoint, self.mode, self.log = name, endpoint, mode, log
+        self.client = Client(endpoint, Budget(max_cost, endpoint.known_price))
+        self.sees_rivals = mode != "rate"
+        """The reward of a story depends on the other stories of its group."""
+        prompt = load_prompt(_PROMPTS[mode])
+        self.signature: dict[str, Any] = {
+            "kind": "judge",
+            "model": endpoint.model,
+            "url": endpoint.url,
+            "mode": mode,
+            "prompt": prompt.name,
+            "prompt_digest": prompt.digest,
+            "reply_format": endpoint.reply_format,
+            "temperature": endpoint.temperature,
+            "seed": endpoint.seed,
+            "max_tokens": endpoint.max_tokens,
+            "extra": dict(endpoint.extra or {}),
+            "storyalign": __version__,
+        }
+        self._settings = digest(endpoint.settings_digest(), mode, prompt.digest)
+        self.digest = digest(self._settings, __version__)
+        self._asked = self._reused = self._failed = self._unparsed = 0
+
+    def refuse_too_long(self, requests: Sequence[Request]) -> None:
+        """Refuse nothing: the endpoint alone knows its limit, and what it refuses is unscored with its reason."""
+
+    def estimate(self, requests: Iterable[Request]) -> Estimate:
+        """Say what judging these candidates will take, answers that the log holds left out."""
+        calls = prompt_tokens = 0
+        for group in self._groups(requests):
+            for order in orders(self.mode, len(group.stories)):
+                text = self._text(group, order)
+                if self._call_id(text) not in self.log.replies:
+                    calls, prompt_tokens = calls + 1, prompt_tokens + estimate_tokens(text) + 4
+        reply_tokens = calls * self.endpoint.max_tokens
+        price = self.endpoint.known_price
+        cost = None if price is None else price.cost(prompt_tokens, reply_tokens)
+        return Estimate(calls, prompt_tokens, reply_tokens, cost)
+
+    def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
+        """Judge candidates and give the rewards of one group at a time, as its last answer comes.
+
+        Raises:
+            EndpointError: no call can succeed, or too many failed in a row; what was answered is in the log.
+            CostLimitError: the limit leaves no room for the rest.
+        """
+        groups = list(self._groups(requests))
+        waiting = self._unanswered(groups)
+        done = 0
+        for group in groups:
+            if group.settled(self.mode):
+                done += 1
+                yield self._rows(group)
+        with self.log.appending() as writer, closing(self.client.ask(self._calls(waiting))) as answers:
+            for call, answer in answers:
+                slots = waiting[call.id]
+                writer.add(_logged(call, answer, *slots[0]))
+                self._asked += 1
+                for group, order in slots:
+                    self._take(group, order, answer)
+                    if group.settled(self.mode):
+                        done += 1
+                        yield self._rows(group)
+        if done < len(groups):
+            budget = self.client.budget
+            raise CostLimitError(
+                f"{self.name}: the limit of ${budget.limit:,.2f} is reached (${budget.spent or 0:,.2f} spent) with"
+                f" {len(groups) - done} of {len(groups)} groups to go; run again with a higher --max-cost to go on"
+            )
+
+    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
+        """Give the figures that belong beside the rewards: flips over all groups, and what this run took."""
+        changed = compared = valid = unparsed = 0
+        for group in self._groups(requests):
+            for order in orders(self.mode, len(group.stories)):
+                reply = self.log.replies.get(self._call_id(self._text(group, order)))
+                if reply is not None:
+                    self._count(group, order, reply)
+            valid, unparsed = valid + len(group.votes), unparsed + len(group.unparsed)
+            flip = flips(self.mode, group.votes)
+            changed, compared = changed + flip.changed, compared + flip.compared
+        budget = self.client.budget
+        return {
+            "flip_rate": changed / compared if compared else None,
+            "flips": changed,
+            "flips_of": compared,
+            "flips_unit": {"choose": "instances", "pairwise": "pairs"}.get(self.mode),
+            "valid_replies": valid,
+            "unparsed_replies": unparsed,
+            "this_run": {
+                "asked": self._asked,
+                "reused": self._reused,
+                "failed": self._failed,
+                "unparsed": self._unparsed,
+                "prompt_tokens": budget.prompt_tokens,
+                "reply_tokens": budget.reply_tokens,
+                "cost": budget.spent,
+            },
+        }
+
+    def _groups(self, requests: Iterable[Request]) -> Iterator[_Group]:
+        if not self.sees_rivals:
+            for request in requests:
+                yield _Group([request], (request.story,), (request.candidate,))
+            return
+        by_id: dict[str, list[Request]] = defaultdict(list)
+        for request in requests:
+            by_id[request.id].append(request)
+        for group in by_id.values():
+            stories = group[0].rivals
+            yield _Group(group, stories, tuple(range(len(stories))))
+
+    def _unanswered(self, groups: list[_Group]) -> dict[str, list[_Slot]]:
+        """Count the votes that the log holds; list the calls still to be made, with what waits for each."""
+        waiting: dict[str, list[_Slot]] = defaultdict(list)
+        for group in groups:
+            for order in orders(self.mode, len(group.stories)):
+                call = self._call_id(self._text(group, order))
+                if (reply := self.log.replies.get(call)) is not None and self._count(group, order, reply):
+                    self._reused += 1
+                else:
+                    group.unparsed.pop(order, None)  # an earlier reply that nobody could read: asked once more
+                    waiting[call].append((group, order))
+        return waiting
+
+    def _take(self, group: _Group, order: Order, answer: Answer) -> None:
+        if answer.reply is None:
+            group.failed[order] = str(answer.failure)
+            self._failed += 1
+        elif not self._count(group, order, answer.reply.text):
+            self._unparsed += 1
+
+    def _calls(self, waiting: dict[str, list[_Slot]]) -> Iterator[Call]:
+        response_format = SCORE_SCHEMA if self.mode == "rate" else CHOICE_SCHEMA
+        for call, slots in list(waiting.items()):
+            group, order = slots[0]
+            yield Call(call, [{"role": "user", "content": self._text(group, order)}], response_format)
+
+    def _text(self, group: _Group, order: Order) -> str:
+        premise = group.requests[0].prompt
+        if self.mode == "rate":
+            return rating_request(premise, group.stories[0])
+        return choice_request(premise, [group.stories[i] for i in order])
+
+    def _call_id(self, text: str) -> str:
+        return content_id("call", self._settings, text)
+
+    def _count(self, group: _Group, order: Order, reply: str) -> bool:
+        """Read a reply as a vote; say whether it is one."""
+        try:
+            group.votes[order] = parse_score(reply) if self.mode == "rate" else order[parse_choice(reply, len(order))]
+        except UnparsedReply as reason:
+            group.unparsed[order] = str(reason)
+            return False
+        group.unparsed.pop(order, None)
+        return True
+
+    def _rows(self, group: _Group) -> list[Reward]:
+        total = len(orders(self.mode, len(group.stories)))
+        if group.failed:
+            reason = f"{len(group.failed)} of {total} calls failed: {next(iter(group.failed.values()))}"
+        elif group.unparsed:
+            reason = f"{len(group.unparsed)} of {total} replies unread: {next(iter(group.unparsed.values()))}"
+        else:
+            reason = ""
+        values = rewards(self.mode, len(group.stories), {} if group.failed else group.votes)
+        rows = []
+        for request in group.requests:
+            value = values[group.candidates.index(request.candidate)]
+            signature = row_signature(self.digest, request.prompt, request.story, request.rivals)
+            status, detail = ("failed", reason) if value is None else ("scored", None)
+            rows.append(Reward(request.id, request.candidate, value, 0, False, status, signature, detail))  # type: ignore[arg-type]
+        return rows
+
+
+def _logged(call: Call, answer: Answer, group: _Group, order: Order) -> LoggedCall:
+    shown, reply = tuple(group.candidates[i] for i in order), answer.reply
+    if reply is None:
+        return LoggedCall(call.id, group.requests[0].id, shown, None, answer.failure, answer.tries, None, None)
+    tokens = reply.prompt_tokens, reply.reply_tokens
+    return LoggedCall(call.id, group.requests[0].id, shown, reply.text, None, answer.tries, *tokens)

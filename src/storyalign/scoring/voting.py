@@ -1,0 +1,69 @@
+"""From a judge's single answers to rewards, so that where a story stands in the request can decide nothing.
+
+``rate``      each story alone; the reward is its score, 1-10.
+``choose``    all k stories, once in each of k rotations, so that each story stands once in each place; the reward is
+              the story's share of the valid votes, 0-1.
+``pairwise``  every pair in both orders; the reward is the number of wins, 0 to 2(k-1).
+
+A judge that always names the same place gives every story the same reward: a k-fold tie, credit 1/k, flip rate 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+Mode = Literal["rate", "choose", "pairwise"]
+MODES: tuple[Mode, ...] = ("rate", "choose", "pairwise")
+
+Order = tuple[int, ...]
+"""The candidates that one call shows, in the order shown."""
+
+
+class Flips(NamedTuple):
+    """How often the winner changed with the order alone."""
+
+    changed: int
+    compared: int
+    """Instances with two or more valid votes (``choose``), or pairs valid in both orders (``pairwise``)."""
+
+
+def orders(mode: Mode, k: int) -> list[Order]:
+    """List the calls that one group of k stories takes: k, k, or k(k-1) of them."""
+    if mode == "rate":
+        return [(i,) for i in range(k)]
+    if mode == "choose":
+        return [tuple((start + i) % k for i in range(k)) for start in range(k)]
+    return [order for a, b in combinations(range(k), 2) for order in ((a, b), (b, a))]
+
+
+def rewards(mode: Mode, k: int, votes: Mapping[Order, float]) -> list[float | None]:
+    """Turn valid votes into one reward a story.
+
+    Args:
+        mode: how the judge was asked.
+        k: number of stories.
+        votes: the score (``rate``) or the winning candidate (otherwise) by order; orders without a valid vote are left
+            out.
+
+    Returns:
+        k rewards; None for a story without a score, and for all k where there is no valid vote at all.
+    """
+    if mode == "rate":
+        return [votes.get((i,)) for i in range(k)]
+    if not votes:
+        return [None] * k
+    winners: Sequence[float] = list(votes.values())
+    total = len(winners) if mode == "choose" else 1
+    return [winners.count(i) / total for i in range(k)]
+
+
+def flips(mode: Mode, votes: Mapping[Order, float]) -> Flips:
+    """Count where the order alone changed the winner of one group; nothing can flip in ``rate``."""
+    if mode == "choose":
+        return Flips(int(len(set(votes.values())) > 1), int(len(votes) > 1))
+    if mode == "rate":
+        return Flips(0, 0)
+    both = [(votes[order], votes[order[::-1]]) for order in votes if order[0] < order[1] and order[::-1] in votes]
+    return Flips(sum(first != second for first, second in both), len(both))
