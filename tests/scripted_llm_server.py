@@ -73,7 +73,7 @@ def prompt_of(body: dict[str, Any]) -> str:
 
 def _reply(said: str | Said, body: dict[str, Any]) -> dict[str, Any]:
     said = said if isinstance(said, Said) else Said(said)
-    usage = said.usage or {"prompt_tokens": 100, "completion_tokens": 5}
+    usage = said.usage or {"prompt_tokens": len(prompt_of(body)) // 4, "completion_tokens": 5}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from storyalign.records import Instance
     from storyalign.scoring.findings import Finding
     from storyalign.scoring.systems import JudgeSystem
-    from storyalign.scoring.voting import Mode
 
 _HELP = """
 Look at MODEL before a long run.
@@ -89,11 +88,9 @@ def _judge(system: JudgeSystem, mode: str | None, instances: list[Instance]) -> 
     from storyalign.scoring.call_log import CallLog
     from storyalign.scoring.judge_doctor import examine_judge
     from storyalign.scoring.judges import JudgeScorer
-    from storyalign.scoring.voting import MODES
+    from storyalign.scoring.scorers import chosen_mode
 
-    chosen: Mode = mode or system.mode  # type: ignore[assignment]
-    if chosen not in MODES:
-        raise RecipeError(f"--mode {mode}: unknown; choose one of {', '.join(MODES)}")
+    chosen = chosen_mode(system, mode)
     try:
         scorer = JudgeScorer(system.name, system.endpoint, chosen, CallLog(Path("rewards.jsonl")))
     except EndpointError:

@@ -29,6 +29,7 @@ VERBS: tuple[str, ...] = (
     "evaluate",
     "rank",
     "audit",
+    "doctor",
 )
 """Modules of this package that hold verbs; each has ``register(app)``."""
 

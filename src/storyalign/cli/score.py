@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,10 +13,14 @@ from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from storyalign.records import Instance
+    from storyalign.scoring.processes import Processes
     from storyalign.scoring.reward_store import Counts, RewardStore
 
 _EXAMPLES = """
-Score every story of DATA with the reward model MODEL.
+Score every story of DATA with MODEL: a reward model, or an LLM judge behind an endpoint.
 
 Examples:
 
@@ -25,6 +29,8 @@ Examples:
   storyalign score Skywork/Skywork-Reward-Llama-3.1-8B-v0.2 ./storyrmb --out skywork.jsonl --dtype bf16
 
   accelerate launch --num_processes 8 -m storyalign score MODEL DATA --out rewards.jsonl
+
+  storyalign score judge:GPT-4o ./storyrmb --out gpt4o.jsonl --mode choose --max-cost 60
 
 A run that was stopped goes on where it was; stories that changed are scored again.
 """
@@ -36,7 +42,12 @@ def register(app: typer.Typer) -> None:
 
 
 def score(
-    model: Annotated[str, typer.Argument(help="A reward model: a local folder, an adapter folder, or a Hub id.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A model folder, adapter folder or Hub id, a name from recipes/scorers.yaml, or judge:NAME."
+        ),
+    ],
     data: Annotated[str, typer.Argument(help="A dataset folder, a JSONL file, or a Hub dataset.")],
     out: Annotated[Path, typer.Option(help="The rewards file to write, one row a story.")],
     dtype: Annotated[str, typer.Option(help="Precision of the model's body: fp32 or bf16.")] = "fp32",
@@ -54,6 +65,11 @@ def score(
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
     ] = False,
+    mode: Annotated[str | None, typer.Option(help="Judges: rate, choose or pairwise (docs/scorers.md).")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Judges: stop before so many US dollars are spent.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says, without a limit.")] = False,
 ) -> None:
     """Score a dataset; the help text stands in ``register``."""
     if dtype not in ("fp32", "bf16"):
@@ -63,9 +79,9 @@ def score(
 
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.scoring.processes import join_processes, leave_processes
-    from storyalign.scoring.reward_models import load_scorer
     from storyalign.scoring.reward_store import RewardStore, open_store
     from storyalign.scoring.run import score_instances
+    from storyalign.scoring.scorers import open_scorer
 
     processes = join_processes()
     try:
@@ -73,8 +89,9 @@ def score(
             held = processes.together(lambda: stack.enter_context(open_store(out, fresh=fresh)), only_main=True)
             store = held or RewardStore(out)
             evaluation_set = load_evaluation_set(data, config=config, split=split, needs_gold=False)
-            scorer = load_scorer(
+            scorer = open_scorer(
                 model,
+                out,
                 revision=revision,
                 dtype=dtype,  # type: ignore[arg-type]
                 trust_remote_code=trust_remote_code,
@@ -82,7 +99,12 @@ def score(
                 max_length=max_length,
                 truncate=truncate,  # type: ignore[arg-type]
                 batch_tokens=batch_tokens,
+                mode=mode,
+                max_cost=max_cost,
+                fresh=fresh,
             )
+            if is_judge := scorer.signature["kind"] == "judge":
+                _prepare_judge(scorer, evaluation_set.instances, store, processes, yes)
             if processes.is_main:
                 _say_what_is_replaced(store, scorer.digest)
             with ScoringProgress(visible=processes.is_main) as bar:
@@ -99,6 +121,20 @@ def score(
         leave_processes()
     if processes.is_main:
         _report(out, counts, bar.speed)
+        if is_judge:
+            from storyalign.cli.judge_costs import say_what_it_took
+
+            say_what_it_took((store.settings() or {})["report"])
+
+
+def _prepare_judge(
+    judge: Any, instances: Sequence[Instance], store: RewardStore, processes: Processes, yes: bool
+) -> None:
+    from storyalign.cli.judge_costs import agree_on_cost
+
+    if processes.size > 1:
+        raise RecipeError(f"judge:{judge.name}: is asked by one process; raise max_concurrency in its entry instead")
+    agree_on_cost(judge, instances, store, yes=yes)
 
 
 def _say_what_is_replaced(store: RewardStore, scorer: str) -> None:
@@ -109,6 +145,6 @@ def _say_what_is_replaced(store: RewardStore, scorer: str) -> None:
 
 def _report(out: Path, counts: Counts, speed: float) -> None:
     new = counts.scored + counts.unscored - counts.reused
-    pace = f" at {speed:,.0f} tokens/s" if new else ""
+    pace = f" at {speed:,.0f} tokens/s" if new and speed else ""
     typer.echo(f"{out}: {counts.scored + counts.unscored} stories ({new} new{pace}, {counts.reused} from before)")
     typer.echo(f"scored {counts.scored} | unscored {counts.unscored} | truncated {counts.truncated}")

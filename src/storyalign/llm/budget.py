@@ -30,6 +30,15 @@ def estimate_tokens(text: str) -> int:
     return round(ascii_characters / 3.5) + len(text) - ascii_characters
 
 
+def dollars(amount: float) -> str:
+    """Write an amount so that small ones show.
+
+    >>> dollars(1234.5), dollars(0.00071), dollars(0.0)
+    ('$1,234.50', '$0.00071', '$0.00')
+    """
+    return f"${amount:,.2f}" if amount >= 0.1 or amount == 0 else f"${amount:.2g}"
+
+
 class Budget:
     """Money for calls. A call reserves its upper bound before it is made, so the limit holds with many at once."""
 

@@ -105,7 +105,8 @@ def separate_padding(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
 
     The kit's rewards never depend on it; tools that look for the last token by its padding do.
     """
-    ending = {tokenizer.eos_token_id, getattr(model.config.get_text_config(), "eos_token_id", None)}
+    stated = getattr(model.config.get_text_config(), "eos_token_id", None)
+    ending = {tokenizer.eos_token_id, *(stated if isinstance(stated, list) else [stated])}
     if tokenizer.pad_token_id is None or tokenizer.pad_token_id in ending:
         known = tokenizer.get_vocab()
         spare = next((t for t in _PAD_NAMES if t in known and known[t] not in ending), None)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from storyalign._version import __version__
 from storyalign.errors import StoryAlignError
-from storyalign.llm.budget import Budget, estimate_tokens
+from storyalign.llm.budget import Budget, dollars, estimate_tokens
 from storyalign.llm.choice_replies import parse_choice
 from storyalign.llm.client import Answer, Call, Client
 from storyalign.llm.endpoint import Endpoint
@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         """Say it in one line."""
-        cost = "price unknown" if self.cost is None else f"at most ${self.cost:,.2f}"
+        cost = "price unknown" if self.cost is None else f"at most {dollars(self.cost)}"
         tokens = f"about {self.prompt_tokens:,} prompt tokens, at most {self.reply_tokens:,} reply tokens"
         return f"{self.calls:,} calls, {tokens}, {cost}"
 
@@ -92,6 +92,7 @@ class JudgeScorer:
         prompt = load_prompt(_PROMPTS[mode])
         self.signature: dict[str, Any] = {
             "kind": "judge",
+            "name": f"judge:{name}",
             "model": endpoint.model,
             "url": endpoint.url,
             "mode": mode,
@@ -151,8 +152,9 @@ class JudgeScorer:
         if done < len(groups):
             budget = self.client.budget
             raise CostLimitError(
-                f"{self.name}: the limit of ${budget.limit:,.2f} is reached (${budget.spent or 0:,.2f} spent) with"
-                f" {len(groups) - done} of {len(groups)} groups to go; run again with a higher --max-cost to go on"
+                f"judge:{self.name}: the limit of {dollars(budget.limit or 0)} is reached"
+                f" ({dollars(budget.spent or 0)} spent) with {len(groups) - done} of {len(groups)} groups to go;"
+                " run again with a higher --max-cost to go on"
             )
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ passes between them is a few Python objects, so the group always runs on gloo, w
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -93,8 +93,6 @@ def join_processes() -> Processes:
 
 def leave_processes() -> None:
     """Leave the group, so that the others are not kept waiting at the end."""
-    with suppress(ImportError):
-        import torch.distributed as distributed
-
-        if distributed.is_available() and distributed.is_initialized():
-            distributed.destroy_process_group()
+    distributed = sys.modules.get("torch.distributed")  # not imported: there is no group to leave
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()

@@ -61,6 +61,8 @@ class RewardModelScorer:
         RecipeError: ``max_length`` is more than the model was made for.
     """
 
+    sees_rivals = False
+
     def __init__(
         self,
         loaded: RewardModel,
@@ -157,6 +159,10 @@ class RewardModelScorer:
             yield [self._row(item, memo.get(item.key)) for item in batch]
             for key in list(islice(memo, max(0, len(memo) - _REMEMBERED))):
                 del memo[key]
+
+    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
+        """Give nothing: a reward model has no figures beside its rewards."""
+        return {}
 
     @property
     def _device(self) -> torch.device:

@@ -31,6 +31,8 @@ class Request(NamedTuple):
     candidate: int
     prompt: str
     story: str
+    rivals: tuple[str, ...] = ()
+    """All stories of the group, for scorers whose reward for one story depends on the others."""
 
 
 class Counts(NamedTuple):
@@ -43,16 +45,16 @@ class Counts(NamedTuple):
     """Rows that an earlier run had finished."""
 
 
-def requests_of(instances: Iterable[Instance]) -> Iterator[Request]:
+def requests_of(instances: Iterable[Instance], *, with_rivals: bool = False) -> Iterator[Request]:
     """List every candidate of every instance, the chosen story first."""
     for item in instances:
         for candidate, story in enumerate(item.stories):
-            yield Request(item.id, candidate, item.prompt, story)
+            yield Request(item.id, candidate, item.prompt, story, item.stories if with_rivals else ())
 
 
-def row_signature(scorer: str, prompt: str, story: str) -> str:
-    """Hash everything that shaped one reward: the scorer's digest and the two texts."""
-    return digest(scorer, prompt, story)
+def row_signature(scorer: str, prompt: str, story: str, rivals: Sequence[str] = ()) -> str:
+    """Hash everything that shaped one reward: the scorer's digest, the two texts, and the rivals where they count."""
+    return digest(scorer, prompt, story, *rivals)
 
 
 class RewardStore:
@@ -103,7 +105,7 @@ class RewardStore:
         stored = {(r.id, r.candidate, r.signature): r for r in self._rows() if r.status != "failed"}
         found: dict[tuple[str, int], Reward] = {}
         for request in requests:
-            signature = row_signature(scorer, request.prompt, request.story)
+            signature = row_signature(scorer, request.prompt, request.story, request.rivals)
             row = stored.get((request.id, request.candidate, signature))
             if row is not None:
                 found[request.id, request.candidate] = row
@@ -122,7 +124,7 @@ class RewardStore:
             DataError: a request has no row.
         """
         stored = {(r.id, r.candidate, r.signature): r for r in self._rows()}
-        keys = [(r.id, r.candidate, row_signature(scorer, r.prompt, r.story)) for r in requests]
+        keys = [(r.id, r.candidate, row_signature(scorer, r.prompt, r.story, r.rivals)) for r in requests]
         missing = [key for key in keys if key not in stored]
         if missing:
             raise DataError(

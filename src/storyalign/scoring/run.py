@@ -18,12 +18,17 @@ class Scorer(Protocol):
     """Hash of everything that shapes a reward, the texts left out."""
     signature: dict[str, Any]
     """The same in readable form."""
+    sees_rivals: bool
+    """Whether the reward of a story depends on the other stories of its group."""
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
         """Raise an error that names the stories which cannot be scored."""
 
     def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
         """Give rewards in batches, in any order."""
+
+    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
+        """Give figures of the finished run that belong beside the rewards; most scorers have none."""
 
 
 Progress = Callable[[list[Reward], int], None]
@@ -55,7 +60,7 @@ def score_instances(
         StoryAlignError: stories are too long and may not be cut, or the scorer gives no rewards.
     """
     processes = processes or Processes()
-    requests = list(requests_of(instances))
+    requests = list(requests_of(instances, with_rivals=scorer.sees_rivals))
     known = store.known(scorer.digest, requests)
     todo = (r for r in requests if (r.id, r.candidate) not in known)
     # Stories of one premise stay together: equal ones are then scored once, and tie exactly.
@@ -73,7 +78,11 @@ def score_instances(
                 progress(rewards, sum(sizes[r.id, r.candidate] for r in rewards))
 
     processes.together(work)
-    settings = {"scorer": scorer.signature, "data": data}
+    settings: dict[str, Any] = {"scorer": scorer.signature, "data": data}
+    if scorer.sees_rivals:
+        settings["sees_rivals"] = True
+    if report := scorer.report(requests):
+        settings["report"] = report
     counts = processes.together(lambda: store.finish(scorer.digest, requests, settings, len(known)), only_main=True)
     return next(c for c in processes.share(counts) if c is not None)
 
