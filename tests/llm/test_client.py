@@ -108,9 +108,7 @@ def test_final_failures_are_not_tried_again(fault, reason):
 
 
 def test_an_endpoint_that_hangs_costs_a_bounded_time():
-    started = time.monotonic()
-    answers, running = ask(lambda *_: Fault(delay=30), timeout=0.2, tries=2)
-    assert time.monotonic() - started < 15
+    answers, running = ask(lambda *_: Fault(delay=60), timeout=0.2, tries=2)  # or the test itself times out
     assert answers["c0"].failure == "no answer within 0.2 s"
     assert len(running.requests) == 2
 
@@ -130,8 +128,12 @@ def test_retry_after_is_honoured_by_every_worker():
 
 
 def test_retry_after_as_a_date():
-    later = email.utils.formatdate(time.time() + 2, usegmt=True)
-    answers, running = ask(lambda _, number: Fault(429, {"retry-after": later}) if number == 0 else "fine")
+    def later(_, number):
+        return (
+            Fault(429, {"retry-after": email.utils.formatdate(time.time() + 2, usegmt=True)}) if number == 0 else "fine"
+        )
+
+    answers, running = ask(later, timeout=30.0)
     assert answers["c0"].reply.text == "fine"
     assert running.times[1] - running.times[0] >= 0.9  # dates have no fractions of a second
 
@@ -235,9 +237,7 @@ def test_closing_early_drops_the_calls_under_way_and_asks_no_more():
     with scripted_server(lambda *_: Fault(delay=0.05, body=b"{}")) as running:
         answers = Client(endpoint(running, tries=1, max_concurrency=2)).ask(calls(1000))
         next(answers)
-        started = time.monotonic()
         answers.close()
-        assert time.monotonic() - started < 5
         seen = len(running.requests)
         time.sleep(0.2)
         assert len(running.requests) <= seen + 2 < 20

@@ -10,6 +10,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,9 +111,9 @@ class Client:
                     raise item
                 yield item
         finally:
-            if thread.is_alive() and under_way:
-                loop, task = under_way[0]
-                loop.call_soon_threadsafe(task.cancel)
+            for loop, task in under_way:
+                with suppress(RuntimeError):  # the loop has ended by itself
+                    loop.call_soon_threadsafe(task.cancel)
             thread.join()
 
     async def _ask(self, calls: Iterator[Call], keep: Callable[[Call, Answer], None]) -> None:
