@@ -60,6 +60,20 @@ def test_score_with_a_local_judge(here):
     assert settings["report"]["flip_rate"] == 0.0
 
 
+def test_evaluate_asks_a_judge_and_prints_its_accuracy_and_flips(here):
+    with scripted_server(lambda *_: "The first one.") as server:
+        write_judge(here, server.url)
+        arguments = ("evaluate", "judge:mine", "data.jsonl", "--mode", "pairwise", "--json", "results.json")
+        done = storyalign(here, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == 36
+        assert storyalign(here, *arguments).returncode == 0
+        assert len(server.requests) == 36  # the rewards file was found again
+    [result] = [r for r in json.loads((here / "results.json").read_text())["scorers"] if r["kind"] == "judge"]
+    assert (result["name"], result["accuracy"], result["n"], result["n_ties"]) == ("judge:mine (pairwise)", 0.25, 3, 3)
+    assert "judge:mine (pairwise): flip rate 100.0% (n=18)" in done.stdout
+
+
 def test_money_is_spent_only_with_consent_and_the_key_is_shown_nowhere(here):
     with scripted_server(lambda *_: Said("1", usage={"prompt_tokens": 10, "completion_tokens": 1})) as server:
         costly = {"price": {"prompt": 1, "reply": 1}, "max_concurrency": 1, "max_tokens": 500}

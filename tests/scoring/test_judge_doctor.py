@@ -61,6 +61,12 @@ def test_a_rater_that_sees_a_difference():
     assert exit_code(findings) == 0
 
 
+def test_a_reply_format_that_is_taken_and_ignored_is_a_caution():
+    findings = examine(lambda body, n: "Story " + names("Mara held")(body, n)[9], reply_format="json_schema")
+    assert any("takes json_schema and ignores it" in f.text for f in findings), findings
+    assert exit_code(findings) == 1
+
+
 def test_a_stricter_reply_format_is_pointed_out():
     findings = examine(names("Mara held"))
     assert any("takes reply_format: json_schema; the entry says text" in f.text for f in findings)

@@ -23,6 +23,8 @@ Examples:
 
   storyalign evaluate runs/demo/model ./storyrmb --html report.html
 
+  storyalign evaluate judge:GPT-4o ./storyrmb --max-cost 60
+
   storyalign evaluate rewards.jsonl ./storyrmb --json results.json
 
   storyalign evaluate a.jsonl b.jsonl ./storyrmb --markdown table.md
@@ -52,7 +54,7 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     paths: Annotated[
-        list[str], typer.Argument(metavar="SCORER... DATA", help="Models or rewards files, then the data.")
+        list[str], typer.Argument(metavar="SCORER... DATA", help="Models, judges or rewards files, then the data.")
     ],
     json_file: Json = None,
     html: Annotated[Path | None, typer.Option(help="Write a report page to this file.")] = None,
@@ -71,11 +73,16 @@ def evaluate(
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one forward; changes no reward.")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
     trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run a model's own code.")] = False,
+    mode: Annotated[str | None, typer.Option(help="Judges: rate, choose or pairwise.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Judges: stop before so many US dollars each.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says.")] = False,
 ) -> None:
     """Evaluate scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
     _check_ties(ties)
-    options = ScoringOptions(dtype, max_length, truncate, batch_tokens, revision, trust_remote_code)
+    options = ScoringOptions(
+        dtype, max_length, truncate, batch_tokens, revision, trust_remote_code, mode, max_cost, yes
+    )
 
     from storyalign.cli.result_tables import print_results
     from storyalign.cli.terminal import open_console, say

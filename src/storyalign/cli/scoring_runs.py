@@ -23,6 +23,9 @@ class ScoringOptions(NamedTuple):
     batch_tokens: int | None = None
     revision: str | None = None
     trust_remote_code: bool = False
+    mode: str | None = None
+    max_cost: float | None = None
+    yes: bool = False
 
 
 def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions) -> str:
@@ -49,7 +52,7 @@ def is_main_process() -> bool:
 
 def _settings(choice: DataChoice, options: ScoringOptions) -> str:
     """Name the settings that differ from the usual ones, so that two settings never share a file."""
-    parts = (choice.config, choice.split, options.revision, options.max_length, options.truncate)
+    parts = (choice.config, choice.split, options.revision, options.max_length, options.truncate, options.mode)
     named = [str(part) for part in parts if part is not None]
     return "".join(f"--{_slug(part)}" for part in [*named, *([options.dtype] if options.dtype != "fp32" else [])])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from storyalign.llm.choice_replies import parse_choice
 from storyalign.llm.client import Answer, Call, Client
 from storyalign.llm.endpoint import Endpoint, ReplyFormat
 from storyalign.llm.prompts import choice_request, rating_request
-from storyalign.llm.replies import UnparsedReply
+from storyalign.llm.replies import UnparsedReply, final_answer
 from storyalign.llm.score_replies import parse_score
 from storyalign.scoring.findings import Finding
 from storyalign.scoring.judges import CHOICE_SCHEMA, SCORE_SCHEMA, JudgeScorer
@@ -70,8 +71,11 @@ def examine_judge(
     yield from _counts(questions, answers)
     if endpoint.reply_format == "text":
         yield from _other_formats(probe, questions)
-    else:
+    elif all(_is_json(answer) for answer in answers):
         yield Finding("ok", "reply format", f"the endpoint takes {endpoint.reply_format}")
+    else:
+        text = f"the endpoint takes {endpoint.reply_format} and ignores it: not every reply is a JSON object"
+        yield Finding("caution", "reply format", f"{text}; reply_format: text says the same")
     yield from _price(endpoint, scorer, instances)
 
 
@@ -141,7 +145,7 @@ def _other_formats(endpoint: Endpoint, questions: list[Call]) -> Iterator[Findin
             [answer] = _ask(replace(endpoint, reply_format=form), questions[:1])
         except EndpointError:
             continue
-        if answer.reply is None:
+        if answer.reply is None or (form != "text" and not _is_json(answer)):
             continue
         if form == endpoint.reply_format:
             yield Finding("ok", "reply format", f"{form}: the endpoint takes no stricter one")
@@ -153,6 +157,13 @@ def _other_formats(endpoint: Endpoint, questions: list[Call]) -> Iterator[Findin
             )
         return
     yield Finding("note", "reply format", "no reply format helped")
+
+
+def _is_json(answer: Answer) -> bool:
+    try:
+        return answer.reply is not None and isinstance(json.loads(final_answer(answer.reply.text)), dict)
+    except ValueError:  # an unparsed reply is one, too
+        return False
 
 
 def _price(endpoint: Endpoint, scorer: JudgeScorer | None, instances: Sequence[Instance]) -> Iterator[Finding]:
