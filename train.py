@@ -17,6 +17,8 @@ from storyalign.errors import StoryAlignError
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse, load, train, save, and write the model card."""
+    from storyalign.hub.model_card import write_model_card
+    from storyalign.models.fingerprint import folder_digest
     from storyalign.training import checkpoints, launch, prepare
     from storyalign.training.arguments import parse_recipe
     from storyalign.training.finish import save_finished
@@ -36,9 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     base = prepare.load_model(recipe.model, training)
     data = prepare.load_data(recipe, base.tokenizer)
     say(data.table)
-    fingerprint = checkpoints.run_fingerprint(
-        recipe, data.digests, checkpoints.digest_folder(base.folder), launch.world_size()
-    )
+    weights = folder_digest(base.folder)
+    fingerprint = checkpoints.run_fingerprint(recipe, data.digests, weights, launch.world_size())
     start = checkpoints.find_start(training, fingerprint)
     if start.finished:
         say(f"{training.output_dir} already holds the model of this recipe and data: nothing to do")
@@ -54,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         data.validation,
         peft_config=prepare.adapter_config(recipe.model, training, base.model.config.num_hidden_layers),
         callbacks=[stop],
+        more_metrics=prepare.benchmark_metric(training, base.tokenizer),
     )
     launch.check_sharding(asked, trainer.sharded_as)
     if trainer.is_world_process_zero():
@@ -66,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     stop.raise_if_stopped(trainer.state, str(checkpoints.last_checkpoint(training.checkpoints_dir)))
 
     # Save.
-    folder = save_finished(trainer, recipe, training_record(recipe, base, data, trainer, fingerprint))
+    folder = save_finished(trainer, recipe, training_record(recipe, base, data, trainer, fingerprint, weights))
+    if trainer.is_world_process_zero():
+        write_model_card(folder)
     if not training.keep_checkpoints and trainer.is_world_process_zero():
         shutil.rmtree(training.checkpoints_dir)
     say(f"the finished model is in {folder}")

@@ -38,19 +38,15 @@ def write_pairs(path: Path, count: int, *, length: int = 12, construction: str =
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a training process: this checkout's package, offline, one thread."""
-    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", "OMP_NUM_THREADS": "1", **more}
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", **more}
 
 
-def launch(*options: str, accelerate: Sequence[str] = (), cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def launch(
+    *options: str, accelerate: Sequence[str] = (), script: Path = ROOT / "train.py"
+) -> subprocess.CompletedProcess[str]:
     """Run ``accelerate launch train.py`` to its end."""
-    command = [sys.executable, "-m", "accelerate.commands.launch", *accelerate, str(ROOT / "train.py"), *options]
-    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=240)
-
-
-def train(*options: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run ``python train.py`` to its end: quicker to start, and the exit code is train.py's own."""
-    command = [sys.executable, str(ROOT / "train.py"), *options]
-    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=240)
+    command = [sys.executable, "-m", "accelerate.commands.launch", *accelerate, str(script), *options]
+    return subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
 
 
 def build(*options: str) -> tuple[StoryRewardTrainer, Recipe]:

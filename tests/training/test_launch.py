@@ -24,6 +24,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ([*PYTHON, "--cpu", "--num_processes", "2", *TRAIN], 2, None),
         ([*PYTHON, "--num_processes=4", *TRAIN, "--num_processes", "9"], 4, None),  # the second is train.py's
         (["python", "-m", "accelerate.commands.launch", "--num_processes", "3", *TRAIN], 3, None),
+        (["python", "-m", "accelerate.commands.accelerate_cli", "launch", "--num_processes", "5", *TRAIN], 5, None),
         ([*PYTHON, "--use_fsdp", "--num_processes", "2", *TRAIN], 2, "fsdp"),
         ([*PYTHON, *TRAIN], 1, None),
         (["bash", "-c", "python train.py"], 1, None),

@@ -27,7 +27,7 @@ Keep = Literal["head", "tail", "middle"]
 """Which part of a story stays when it is too long."""
 
 _PREMISE, _STORY = "STORYALIGNpremise", "STORYALIGNstory"
-_FIXED_DATE = "26 Jul 2024"  # the default date of the Llama 3 templates: ids must not change with the calendar
+FIXED_DATE = "26 Jul 2024"  # the default date of the Llama 3 templates: ids must not change with the calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _pieces(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str, str]:
     messages = [{"role": "user", "content": _PREMISE}, {"role": "assistant", "content": _STORY}]
     name = tokenizer.name_or_path
     try:
-        text = str(tokenizer.apply_chat_template(messages, tokenize=False, date_string=_FIXED_DATE))
+        text = str(tokenizer.apply_chat_template(messages, tokenize=False, date_string=FIXED_DATE))
     except Exception as error:  # a template is a program of its own; whatever it raises, it cannot be used
         raise ModelError(f"{name}: its chat template fails on a user and an assistant turn ({error})") from error
     if text.count(_PREMISE) != 1 or text.count(_STORY) != 1 or text.index(_PREMISE) > text.index(_STORY):

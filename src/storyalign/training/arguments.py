@@ -116,6 +116,9 @@ class TrainingRecipe(RewardConfig):
             raise RecipeError("push_to_hub would skip the release checks; train first, then release the model")
         if self.bf16 is None:
             self.bf16 = not self.use_cpu and not self.fp16
+        elif self.bf16 and self.use_cpu and not cpu_has_bf16():
+            print("this processor has no bf16 instructions: training in fp32, which is faster here")
+            self.bf16 = False
         # One name for the user, the library's newer name underneath.
         if "activation_checkpointing" in self.__dataclass_fields__:
             self.activation_checkpointing = bool(self.gradient_checkpointing or self.activation_checkpointing)
@@ -292,6 +295,12 @@ def to_source(entry: Any) -> PairSource:
             f"datasets: {entry!r} is no mapping with path and, as needed, {', '.join(sorted(known - {'path'}))}"
         )
     return PairSource(**entry)
+
+
+def cpu_has_bf16() -> bool:
+    """Tell whether the processor multiplies bf16 matrices in hardware; without that bf16 is slower than fp32."""
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
 def one_of(name: str, value: str, known: Sequence[str]) -> None:

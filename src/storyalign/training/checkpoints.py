@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from safetensors import SafetensorError, safe_open
 
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import write_json
@@ -29,6 +32,17 @@ _NO_EFFECT = re.compile(
     r"gradient_checkpointing.*|activation_checkpointing.*|ddp_.*|parallelism_config|deepspeed|fsdp.*|accelerator_config"
 )
 """Options that do not change the trained weights (but for rounding)."""
+
+
+_FULL = (
+    "No space left",
+    "os error 28",
+    "os error 27",
+    "Disk quota exceeded",
+    "PytorchStreamWriter failed",
+    "inline_container.cc",
+)
+"""How libraries without error numbers say that a file could not be written."""
 
 
 class Start(NamedTuple):
@@ -121,26 +135,29 @@ def is_whole(checkpoint: Path) -> bool:
     return all(_is_whole_safetensors(file) for file in checkpoint.rglob("*.safetensors"))
 
 
+@contextmanager
+def room_on_disk(folder: Path, hint: str) -> Iterator[None]:
+    """Turn a full disk into one line, and take away what was half-written in ``folder``.
+
+    Raises:
+        DataError: there was no room for a file.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError, SafetensorError) as error:
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if not full and not any(sign in str(error) for sign in _FULL):
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+        raise DataError(f"{folder}: no room on the disk; free some, {hint}") from error
+
+
 def read_record(model: Path) -> dict[str, Any] | None:
     """Read what a finished model was trained with; None where the folder holds no finished model."""
     return _read(model / RECORD_FILE)
 
 
-def digest_folder(folder: Path) -> str:
-    """Hash a base model by its files' names, sizes and, for weights, both ends; quick even for large ones."""
-    parts = []
-    for path in sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".json", ".jinja", ".model")):
-        size = path.stat().st_size
-        with path.open("rb") as handle:
-            head = handle.read(1 << 20)
-            handle.seek(max(size - (1 << 20), 0))
-            parts.append(f"{path.name} {size} {digest(head.hex(), handle.read().hex())}")
-    return digest(*parts)
-
-
 def _is_whole_safetensors(path: Path) -> bool:
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, "pt"):
             return True

@@ -12,7 +12,7 @@ import yaml
 
 from storyalign.files import write_json, write_text
 from storyalign.training.arguments import DataRecipe, ModelRecipe, Recipe, TrainingRecipe
-from storyalign.training.checkpoints import RECORD_FILE
+from storyalign.training.checkpoints import RECORD_FILE, room_on_disk
 
 if TYPE_CHECKING:
     from storyalign.training.trainer import StoryRewardTrainer
@@ -43,14 +43,15 @@ def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[s
     if main:
         shutil.rmtree(partial, ignore_errors=True)
     trainer.accelerator.wait_for_everyone()
-    trainer.save_model(str(partial), _internal_call=True)
-    trainer.accelerator.wait_for_everyone()
-    if main:
-        if recipe.model.use_peft and recipe.training.merge_adapter:
-            _merge(partial)
-        write_text(partial / RECIPE_FILE, resolved_yaml(recipe))
-        write_json(partial / RECORD_FILE, dict(record))
-        _move_into(partial, target)
+    with room_on_disk(partial, "and the same command goes on from the last checkpoint"):
+        trainer.save_model(str(partial), _internal_call=True)
+        trainer.accelerator.wait_for_everyone()
+        if main:
+            if recipe.model.use_peft and recipe.training.merge_adapter:
+                _merge(partial)
+            write_text(partial / RECIPE_FILE, resolved_yaml(recipe))
+            write_json(partial / RECORD_FILE, dict(record))
+            _move_into(partial, target)
     trainer.accelerator.wait_for_everyone()
     return target
 

@@ -19,6 +19,7 @@ from accelerate.commands.launch import launch_command_parser
 
 from storyalign.errors import RecipeError
 
+_COMMANDS = ("accelerate", "accelerate.commands.accelerate_cli", "accelerate_cli.py")
 _MODULE = "accelerate/commands/launch.py"
 
 
@@ -147,7 +148,7 @@ def _asked_of_accelerate(command: list[str]) -> _Asked:
 def _options_of_accelerate(command: list[str]) -> list[str] | None:
     for index, part in enumerate(command[:4]):
         name = Path(part).name
-        if name == "accelerate" and command[index + 1 : index + 2] == ["launch"]:
+        if name in _COMMANDS and command[index + 1 : index + 2] == ["launch"]:
             return command[index + 2 :]
         if name in ("accelerate-launch", "accelerate.commands.launch") or part.endswith(
             "accelerate/commands/launch.py"

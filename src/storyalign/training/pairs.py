@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 """The construction of a pair whose row names none."""
 
-_COLUMNS = ("id", "prompt", "chosen", "rejected", "construction", "chosen_engagement", "rejected_engagement")
+_COLUMNS = (
+    "id", "prompt", "chosen", "rejected", "construction", "chosen_writer", "chosen_engagement", "rejected_engagement",
+)  # fmt: skip
 _LINE = "__line__"
 
 
@@ -76,6 +78,8 @@ class LoadedPairs(NamedTuple):
     """SHA-256 of the rows' texts and constructions, in order."""
     counts: dict[str, int]
     """Pairs per construction."""
+    writers: dict[str, int]
+    """Pairs per writer of the chosen story, the most frequent first."""
 
 
 def load_pairs(source: PairSource) -> LoadedPairs:
@@ -89,16 +93,28 @@ def load_pairs(source: PairSource) -> LoadedPairs:
     rows = _from_jsonl(path, source.split) if path.suffix in (".jsonl", ".ndjson") else _from_datasets(source)
     if not len(rows):
         raise DataError(f"{source}: no pairs; check the file and the split")
-    hasher, counts = hashlib.sha256(), Counter[str]()
+    return check_rows(source, rows)
+
+
+def check_rows(source: PairSource, rows: Dataset) -> LoadedPairs:
+    """Check every row, and count and hash them on the way.
+
+    Raises:
+        DataError: a row is broken; the message names the set and the row.
+    """
+    hasher, constructions, writers = hashlib.sha256(), Counter[str](), Counter[str]()
     names = label_names(rows)
     for index, row in enumerate(iter_rows(rows)):
         try:
             pair = read_pair(row, names)
         except BadRow as problem:
-            raise _row_error(source, path, index, row, str(problem)) from problem
+            raise _row_error(source, index, row, str(problem)) from problem
         hasher.update(orjson.dumps(list(pair)))
-        counts[pair.construction] += 1
-    return LoadedPairs(source, rows, hasher.hexdigest(), dict(sorted(counts.items())))
+        constructions[pair.construction] += 1
+        writers[str(row.get("chosen_writer") or UNKNOWN)] += 1
+    return LoadedPairs(
+        source, rows, hasher.hexdigest(), dict(sorted(constructions.items())), dict(writers.most_common())
+    )
 
 
 def iter_rows(rows: Dataset) -> Iterator[dict[str, Any]]:
@@ -159,10 +175,9 @@ def _from_jsonl(path: Path, split: str) -> Dataset:
             pair = read_pair(line.row)
         except BadRow as problem:
             raise line.error(str(problem)) from problem
-        values = (*(line.row.get(n) for n in _COLUMNS), line.number)
-        values = (values[0], pair.prompt, pair.chosen, pair.rejected, pair.construction, *values[5:])
-        for column, value in zip(columns.values(), values, strict=True):
-            column.append(value)
+        row = {**line.row, **pair._asdict(), "id": line.row.get("id"), _LINE: line.number}
+        for name, column in columns.items():
+            column.append(row.get(name))
     return Dataset.from_dict(columns)
 
 
@@ -238,9 +253,9 @@ def _engagement_ratio(row: Mapping[str, Any]) -> float | None:
     return max(math.log((1 + chosen) / (1 + rejected)), 0.0)
 
 
-def _row_error(source: PairSource, path: Path, index: int, row: Mapping[str, Any], problem: str) -> DataError:
+def _row_error(source: PairSource, index: int, row: Mapping[str, Any], problem: str) -> DataError:
     identity = f" (id {row['id']})" if row.get("id") is not None else ""
-    place = f"{path}:{row[_LINE]}" if _LINE in row else f"{source}, row {index}"
+    place = f"{source.path}:{row[_LINE]}" if _LINE in row else f"{source}, row {index}"
     return DataError(f"{place}{identity}: {problem}")
 
 

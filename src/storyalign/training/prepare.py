@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from storyalign.errors import RecipeError
 from storyalign.models.loading import RewardModel, load_reward_model
 from storyalign.models.packed import enable
-from storyalign.text import digest
 from storyalign.training.arguments import DataRecipe, ModelRecipe, Recipe, TrainingRecipe
+from storyalign.training.benchmark_metric import BenchmarkMetric
 from storyalign.training.mixture import PairDataset, balance_length, split_by_premise
-from storyalign.training.pairs import LoadedPairs, iter_rows, label_names, load_pairs, read_pair
+from storyalign.training.pairs import LoadedPairs, check_rows, iter_rows, label_names, load_pairs, read_pair
 from storyalign.training.tokens import LengthPolicy, LengthTable, tokenize_pairs
 
 if TYPE_CHECKING:
@@ -98,6 +98,13 @@ def adapter_config(model: ModelRecipe, training: TrainingRecipe, n_layers: int) 
     return config
 
 
+def benchmark_metric(training: TrainingRecipe, tokenizer: PreTrainedTokenizerBase) -> BenchmarkMetric | None:
+    """Load the benchmark that a recipe wants watched, if it names one."""
+    if training.benchmark is None:
+        return None
+    return BenchmarkMetric(training.benchmark, tokenizer, training.max_length, training.truncate)  # type: ignore[arg-type]
+
+
 def load_data(recipe: Recipe, tokenizer: PreTrainedTokenizerBase) -> TrainingData:
     """Load, check and tokenise all pairs of a recipe.
 
@@ -136,8 +143,7 @@ def _hold_out(sets: Sequence[LoadedPairs], data: DataRecipe, seed: int) -> tuple
         for side, wanted in zip(sides, (False, True), strict=True):
             indices = [i for i, prompt in enumerate(group) if (prompt in premises) is wanted]
             if indices:
-                name = digest(pairs.digest, str(data.validation_share), str(seed), str(wanted))
-                side.append(pairs._replace(rows=pairs.rows.select(indices), digest=name))
+                side.append(check_rows(pairs.source, pairs.rows.select(indices)))
     return sides
 
 

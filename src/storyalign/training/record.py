@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from storyalign._version import __version__
@@ -19,9 +20,9 @@ _LIBRARIES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets")
 
 
 def training_record(
-    recipe: Recipe, base: RewardModel, data: TrainingData, trainer: StoryRewardTrainer, fingerprint: str
+    recipe: Recipe, base: RewardModel, data: TrainingData, trainer: StoryRewardTrainer, fingerprint: str, weights: str
 ) -> dict[str, Any]:
-    """Collect the facts of a run as plain values."""
+    """Collect the facts of a run as plain values; ``weights`` is the digest of the base model's folder."""
     training = recipe.training
     history = trainer.state.log_history
     return {
@@ -29,6 +30,8 @@ def training_record(
         "base": {
             "name": base.name,
             "revision": base.revision,
+            "files": base.folder.name,
+            "weights": weights,
             "model_type": base.model.config.model_type,
             "new_head": base.new_head,
         },
@@ -87,6 +90,7 @@ def _describe(pairs: LoadedPairs) -> dict[str, Any]:
         "weight": source.weight,
         "pairs": source.pairs or len(pairs.rows),
         "constructions": pairs.counts,
+        "chosen_writers": dict(islice(pairs.writers.items(), 20)),
         "digest": f"sha256:{pairs.digest}",
         "description": pairs.rows.info.description or None,
     }

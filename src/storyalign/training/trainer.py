@@ -14,6 +14,7 @@ from trl.trainer.reward_trainer import RewardTrainer
 from storyalign.errors import StoryAlignError
 from storyalign.models.packed import can_pack, one_by_one, packed_rewards
 from storyalign.training.arguments import TrainingRecipe
+from storyalign.training.checkpoints import last_checkpoint, room_on_disk
 from storyalign.training.loss import pair_losses
 from storyalign.training.mixture import PairDataset
 from storyalign.training.sampler import PairBatchSampler
@@ -255,4 +256,7 @@ class StoryRewardTrainer(RewardTrainer):
         (Path(output_dir or str(self.args.output_dir)) / "training_args.bin").unlink(missing_ok=True)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
-        super(RewardTrainer, self)._save_checkpoint(model, trial)  # TRL's own would also write its model card
+        last = last_checkpoint(self.args.checkpoints_dir)
+        hint = "and the same command starts again" if last is None else f"and the same command goes on from {last}"
+        with room_on_disk(self.args.checkpoints_dir / f"checkpoint-{self.state.global_step}", hint):
+            super(RewardTrainer, self)._save_checkpoint(model, trial)  # TRL's own would also write its model card
