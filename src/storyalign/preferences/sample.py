@@ -41,9 +41,9 @@ class Split(NamedTuple):
     """The sample's stories, split by premise."""
 
     benchmark: list[SampleStory]
-    """30: five English and one Chinese per theme."""
+    """25: four English and one Chinese per theme."""
     train: list[SampleStory]
-    """50."""
+    """55."""
     validation: list[SampleStory]
     """5: one per theme, one of them Chinese."""
 
@@ -54,7 +54,7 @@ def split_sample(seed: int = 0) -> Split:
     split = Split([], [], [])
     chinese_theme = rng.choice(THEMES)
     for theme in THEMES:
-        for language, bench in (("en", 5), ("zh", 1)):
+        for language, bench in (("en", 4), ("zh", 1)):
             group = [s for s in load_sample_stories() if s.theme == theme and s.language == language]
             rng.shuffle(group)
             valid = int((language == "zh") == (theme == chinese_theme))
