@@ -67,5 +67,16 @@ def test_deal_by_hand() -> None:
 
 def test_groups_stay_together() -> None:
     groups = ["a", "b", "a", "c", "b", "a", "c", "b", "c"]
-    batches = list(PairBatchSampler([1] * 9, batch_size=3, seed=1, groups=groups))
+    batches = list(PairBatchSampler([1] * 9, batch_size=3, seed=1, groups=groups, together=3))
     assert sorted("".join(sorted({groups[i] for i in batch})) for batch in batches) == ["a", "b", "c"]
+
+
+def test_parts_of_groups_stay_together_and_premises_are_mixed() -> None:
+    groups = [name for name in "abcd" for _ in range(5)]
+    batches = list(PairBatchSampler([1] * 20, batch_size=4, seed=0, groups=groups, together=2))
+    assert sorted(i for batch in batches for i in batch) == list(range(20))
+    for batch in batches[:4]:  # four groups hold two whole parts each; the rest of each comes last
+        first, second = batch[:2], batch[2:]
+        assert len({groups[i] for i in first}) == len({groups[i] for i in second}) == 1
+    assert sorted(groups[i] for i in batches[4]) == ["a", "b", "c", "d"]
+    assert any(len({groups[i] for i in batch}) == 2 for batch in batches[:4])

@@ -20,7 +20,7 @@ from storyalign.files import read_jsonl, write_json, write_jsonl
 from storyalign.text import digest
 
 QUICK_INSTANCES = 12
-QUICK_OPTIONS = ("--max_steps", "2", "--eval_strategy", "no", "--per_device_train_batch_size", "2")
+QUICK_OPTIONS = ("--max_steps", "2", "--per_device_train_batch_size", "2")
 
 _HELP = """
 Build the sample datasets, train a small reward model on them, and score it beside scorers that cannot read.

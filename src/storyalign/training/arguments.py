@@ -62,9 +62,9 @@ class TrainingRecipe(RewardConfig):
     label_smoothing_factor: float = field(
         default=0.0, metadata={"help": "Share of pairs assumed to be labelled the wrong way round, 0 to 0.5."}
     )
-    group_premises: bool = field(
-        default=False,
-        metadata={"help": "Keep the pairs of one premise in one batch; a story shared by several then runs once."},
+    group_premises: int = field(
+        default=1,
+        metadata={"help": "Pairs of one premise that stay together; a story shared by them then runs once. 1: no rule."},
     )
     engagement_margin: float = field(
         default=0.0,
@@ -112,6 +112,8 @@ class TrainingRecipe(RewardConfig):
         between("label_smoothing_factor", self.label_smoothing_factor, 0.0, 0.5)
         if self.freeze_layers < 0 or self.engagement_margin < 0:
             raise RecipeError("freeze_layers and engagement_margin may not be negative")
+        if self.group_premises < 1:
+            raise RecipeError(f"group_premises is {self.group_premises}; expected 1 (no rule) or more")
         if self.push_to_hub:
             raise RecipeError("push_to_hub would skip the release checks; train first, then release the model")
         if self.bf16 is None:

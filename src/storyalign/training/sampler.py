@@ -15,8 +15,8 @@ class PairBatchSampler(Sampler[list[int]]):
     Within a step the pairs are dealt so that the devices that wait for each other have like numbers of tokens. The
     loss is a mean over the step's pairs, so the dealing changes the waiting time and nothing else.
 
-    With ``groups`` the shuffle moves whole groups, and each batch holds neighbours: pairs of one premise come together,
-    so that a story which stands in several of them passes the model once.
+    With ``groups`` the shuffle moves parts of ``together`` pairs of one group, and each batch holds neighbours: a story
+    which stands in several of them passes the model once. Small parts keep several premises in each batch.
 
     A process without a pair in the last step of an epoch still has to take part in it: it gets a *filler*, an
     index ``len(lengths) + i``, which stands for pair ``i`` with weight zero. No pair counts twice and none is left out.
@@ -28,6 +28,7 @@ class PairBatchSampler(Sampler[list[int]]):
         world_size: number of processes; ``rank`` is this one's number.
         seed: of the shuffle; None keeps the order.
         groups: what each pair belongs to, such as its premise; None where pairs stand alone.
+        together: pairs of one group that stay together; what is left over of a group comes at the end of the epoch.
     """
 
     def __init__(
@@ -40,8 +41,9 @@ class PairBatchSampler(Sampler[list[int]]):
         rank: int = 0,
         seed: int | None = 0,
         groups: Sequence[str] | None = None,
+        together: int = 2,
     ) -> None:
-        self.lengths, self.groups = list(lengths), groups
+        self.lengths, self.groups, self.together = list(lengths), groups, together
         self.batch_size, self.accumulation = batch_size, accumulation
         self.world_size, self.rank, self.seed = world_size, rank, seed
         self.epoch = 0
@@ -74,10 +76,13 @@ class PairBatchSampler(Sampler[list[int]]):
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
         order: list[int] = torch.randperm(len(self.lengths), generator=generator).tolist()
         if self.groups is not None:
-            place: dict[str, int] = {}
+            members: dict[str, list[int]] = {}
             for index in order:
-                place.setdefault(self.groups[index], len(place))
-            order.sort(key=lambda index: place[self.groups[index]])  # type: ignore[index]
+                members.setdefault(self.groups[index], []).append(index)
+            place = {index: position for position, index in enumerate(order)}
+            parts = [own[i : i + self.together] for own in members.values() for i in range(0, len(own), self.together)]
+            parts.sort(key=lambda part: (len(part) < self.together, place[part[0]]))
+            order = [index for part in parts for index in part]
         return order
 
     def _bins(self, step: Sequence[int], n_bins: int) -> list[list[int]]:

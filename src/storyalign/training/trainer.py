@@ -101,7 +101,7 @@ class StoryRewardTrainer(RewardTrainer):
             self._train_batch_size,
             self.args.gradient_accumulation_steps,
             self.args.data_seed if self.args.data_seed is not None else self.args.seed,
-            self.train_pairs.premises if self.args.group_premises else None,
+            self.train_pairs.premises if self.args.group_premises > 1 else None,
         )
 
     def _loader(
@@ -120,6 +120,7 @@ class StoryRewardTrainer(RewardTrainer):
             rank=self.accelerator.process_index,
             seed=seed,
             groups=groups,
+            together=self.args.group_premises,
         )
         return PairLoader(
             pairs,
