@@ -64,7 +64,7 @@ class TrainingRecipe(RewardConfig):
     )
     group_premises: int = field(
         default=1,
-        metadata={"help": "Pairs of one premise that stay together; a story shared by them then runs once. 1: no rule."},
+        metadata={"help": "Pairs of one premise that stay together; a story they share then runs once. 1: no rule."},
     )
     engagement_margin: float = field(
         default=0.0,
