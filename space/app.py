@@ -19,7 +19,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import bundled_package  # noqa: F401  before all that imports the kit
 import gradio as gr
-from endpoints import publish, rank_endpoint
+from best_of_n_tab import BestOfNTab
+from endpoints import best_of_n_endpoint, publish, rank_endpoint
 from explore_tab import ExploreTab
 from group_sources import HUB_ID, operator_sets
 from leaderboard_tab import LeaderboardTab
@@ -29,6 +30,7 @@ from request_size import RequestSize
 from results_shelf import Board, published, read_results
 from starlette.middleware import Middleware
 from story_scorer import OneAtATime, StoryScorer, load_scorer
+from story_writer import StoryWriter, writer_of
 from visitor_limits import DEFAULT_LIMITS, Limits
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
@@ -45,6 +47,7 @@ def build_app(
     datasets: Sequence[EvaluationSet] = (),
     results: Sequence[Board] = (),
     *,
+    writer: StoryWriter | None = None,
     missing: str = "",
     data_problems: Sequence[str] = (),
     result_problems: Sequence[str] = (),
@@ -57,6 +60,7 @@ def build_app(
         scorer: the model, or None where none is loaded.
         datasets: the sets to explore.
         results: what scorers reached, one board a benchmark.
+        writer: the endpoint that writes stories for the Best-of-N tab; without it there is no such tab.
         missing: why there is no model; shown to the visitor.
         data_problems: why other sets could not be loaded.
         result_problems: why other results could not be used.
@@ -66,11 +70,15 @@ def build_app(
     one = OneAtATime(scorer) if scorer is not None else None
     app: gr.Blocks = gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600))
     with app:
-        publish(rank_endpoint(one, limits, missing))  # first, so that no event of the page takes its name
+        best_of_n = None if one is None or writer is None else best_of_n_endpoint(one, writer, limits)
+        publish(rank_endpoint(one, limits, missing), best_of_n)  # first, so that no event of the page takes a name
         gr.HTML(f'<header class="sa-hero"><h1>{TITLE}</h1><p>{LEAD}</p></header>', apply_default_css=False)
         with gr.Tabs():
             with gr.Tab("Rank", id="rank"):
                 RankTab(one, limits, missing).build()
+            if one is not None and writer is not None:
+                with gr.Tab("Best of N", id="best-of-n"):
+                    BestOfNTab(one, writer, limits).build()
             with gr.Tab("Explore", id="explore") as explore:
                 ExploreTab(datasets, data_problems, published(results), one).build(explore)
             with gr.Tab("Leaderboard", id="leaderboard"):
@@ -110,6 +118,7 @@ async def start() -> gr.Blocks:
         scorer,
         datasets,
         results,
+        writer=writer_of(os.environ),
         missing=missing,
         data_problems=data_problems,
         result_problems=result_problems,

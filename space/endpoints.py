@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 import gradio as gr
+from best_of_n_tab import write_and_rank
 from gradio.events import api
 from rank_tab import letter_names, rank_request
 from ranking import Ranking
 from story_scorer import OneAtATime
+from story_writer import StoryWriter
 from visitor_limits import Limits
 
 from storyalign.errors import StoryAlignError
@@ -94,11 +96,59 @@ def rank_endpoint(scorer: OneAtATime | None, limits: Limits, missing: str) -> Ca
     return rank
 
 
+class BestOfNAnswer(TypedDict):
+    """The best story of several that were written for one premise."""
+
+    best: str
+    stories: list[str]
+    ranking: RankAnswer
+    failures: list[str]
+
+
+def best_of_n_endpoint(
+    scorer: OneAtATime, writer: StoryWriter, limits: Limits
+) -> Callable[[str, int, int], BestOfNAnswer]:
+    """Make the function behind ``/best_of_n``."""
+
+    def best_of_n(premise: str, n: int = 4, words: int = 200) -> BestOfNAnswer:
+        """Have n stories written for a premise and give the one that readers would most likely prefer.
+
+        Args:
+            premise: the idea to write about.
+            n: 2 to 8 stories.
+            words: 80 to 600, the rough length of each.
+
+        Returns:
+            best: the winning story; stories: all that were written; ranking: as of rank, with index into stories;
+                failures: why others could not be written.
+        """
+        if not isinstance(premise, str) or type(n) is not int or type(words) is not int:
+            raise refused("premise is a text, n and words are whole numbers.")
+        try:
+            *_, (ranking, come) = write_and_rank(scorer, writer, limits, premise, n, words)
+        except StoryAlignError as error:
+            raise refused(str(error)) from error
+        failures = [f"draft {draft.number}: {draft.failure}" for draft in come if draft.failure]
+        if ranking is None or not ranking.placed:
+            raise refused("; ".join(failures) or "no story was written")
+        written = {f"Draft {draft.number}": draft.story for draft in come if draft.story is not None}
+        return {
+            "best": ranking.placed[0].text,
+            "stories": list(written.values()),
+            "ranking": answer_of(ranking, list(written)),
+            "failures": failures,
+        }
+
+    return best_of_n
+
+
 def refused(reason: str) -> gr.Error:
     """Make an error whose message reaches the caller and that prints no traceback."""
     return gr.Error(reason, print_exception=False)
 
 
-def publish(rank: Callable[..., Any]) -> None:
-    """Publish the endpoints inside the current ``gr.Blocks``; calls share the model's queue with the page."""
+def publish(rank: Callable[..., Any], best_of_n: Callable[..., Any] | None = None) -> None:
+    """Publish the endpoints inside the current ``gr.Blocks``; calls share the queues of the page."""
     api(rank, api_name="rank", concurrency_limit=1, concurrency_id="model")
+    if best_of_n is not None:
+        api(best_of_n, api_name="best_of_n", concurrency_limit=4, concurrency_id="writer")

@@ -12,7 +12,10 @@ sys.path[:0] = [str(ROOT / "space"), str(ROOT)]
 
 import app as space_app  # noqa: E402
 from results_shelf import read_results  # noqa: E402
+from story_writer import StoryWriter  # noqa: E402
 
+from storyalign.llm.endpoint import Endpoint  # noqa: E402
+from tests.space.fake_endpoint import endpoint  # noqa: E402
 from tests.space.fake_scorer import FakeScorer  # noqa: E402
 from tests.space.groups import small_set, write_rewards  # noqa: E402
 
@@ -27,16 +30,18 @@ def results(folder):
     return boards
 
 
-async def start(port, folder, *flags):
+async def start(port, folder, writer_at, *flags):
     scorer = None if "--no-model" in flags else FakeScorer()
     app = space_app.build_app(
         scorer,
         [small_set()],
         results(Path(folder)),
+        writer=StoryWriter(Endpoint(writer_at, "fake/writer", max_concurrency=1)),
         missing="The variable STORYALIGN_MODEL is not set.",
     )
     space_app.launch(app, server_port=int(port), quiet=True)
     return app
 
 
-asyncio.run(start(*sys.argv[1:])).block_thread()
+with endpoint(["a first draft reward=1", "a second draft reward=2"], seconds=0.2) as (_, address):
+    asyncio.run(start(*sys.argv[1:3], address, *sys.argv[3:])).block_thread()

@@ -43,10 +43,15 @@ def test_rank(client):
     assert answer["scorer"] == "fake/scorer" and answer["signature"] == "f" * 64
 
 
+def test_best_of_n(client):
+    answer = client.predict("A premise", 2, 100, api_name="/best_of_n")
+    assert answer["best"] == answer["stories"][answer["ranking"]["stories"][0]["index"]] == "a second draft reward=2"
+
+
 def test_the_schema_is_typed_and_nothing_else_is_public(address):
     with urllib.request.urlopen(f"{address}/gradio_api/info") as response:
         endpoints = json.load(response)["named_endpoints"]
-    assert set(endpoints) == {"/rank"}
+    assert set(endpoints) == {"/rank", "/best_of_n"}
     parameters = {p["parameter_name"]: p["type"] for p in endpoints["/rank"]["parameters"]}
     assert parameters == {"premise": {"type": "string"}, "stories": {"type": "array", "items": {"type": "string"}}}
     returned = endpoints["/rank"]["returns"][0]["type"]["properties"]
@@ -92,7 +97,7 @@ def test_agents_find_the_tool_and_call_it(address):
             return tools, await session.call_tool(tools[0].name, arguments)
 
     tools, result = asyncio.run(visit())
-    assert [tool.name.rsplit("_", 1)[-1] for tool in tools] == ["rank"]
+    assert [tool.name for tool in tools] == ["rank", "best_of_n"]
     assert tools[0].inputSchema["properties"]["stories"]["items"] == {"type": "string"}
     assert "2 to 16 whole stories" in tools[0].inputSchema["properties"]["stories"]["description"]
     assert not result.isError
