@@ -20,6 +20,8 @@ from transformers import (
     Qwen3ForSequenceClassification,
 )
 
+torch.set_num_threads(1)  # threads would spend more time waiting for each other than on models of this size
+
 # fmt: off
 WORDS = [
     "the", "sea", "was", "calm", "and", "a", "keeper", "climbed", "his", "stair", "again", "before", "dawn", "while",

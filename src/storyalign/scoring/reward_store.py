@@ -123,7 +123,11 @@ class RewardStore:
         Raises:
             DataError: a request has no row.
         """
-        stored = {(r.id, r.candidate, r.signature): r for r in self._rows()}
+        stored: dict[tuple[str, int, str], Reward] = {}
+        for row in self._rows():
+            key = (row.id, row.candidate, row.signature)
+            if row.status != "failed" or key not in stored:
+                stored[key] = row
         keys = [(r.id, r.candidate, row_signature(scorer, r.prompt, r.story, r.rivals)) for r in requests]
         missing = [key for key in keys if key not in stored]
         if missing:
