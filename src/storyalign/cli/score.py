@@ -78,11 +78,13 @@ def score(
         raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
 
     from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.models.allocator import keep_freed_memory
     from storyalign.scoring.processes import join_processes, leave_processes
     from storyalign.scoring.reward_store import RewardStore, open_store
     from storyalign.scoring.run import score_instances
     from storyalign.scoring.scorers import open_scorer
 
+    keep_freed_memory()
     processes = join_processes()
     try:
         with ExitStack() as stack:

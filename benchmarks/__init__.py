@@ -1,0 +1,1 @@
+"""Benchmarks of the kit against what people use today: ratios from one interleaved run, with their spread."""
