@@ -11,6 +11,7 @@ import typer
 from storyalign.errors import EndpointError, RecipeError
 
 if TYPE_CHECKING:
+    from storyalign.models.loading import DType
     from storyalign.records import Instance
     from storyalign.scoring.findings import Finding
     from storyalign.scoring.systems import JudgeSystem
@@ -63,18 +64,24 @@ def doctor(
     if isinstance(system, JudgeSystem):
         found = _judge(system, mode, instances)
     else:
-        from storyalign.scoring.doctor import examine_reward_model
+        from storyalign.scoring.doctor import examine_reward_model, examine_writing_quality
+        from storyalign.scoring.scorers import reads_paragraphs
 
         if mode is not None:
             raise RecipeError(f"--mode {mode}: only judges have modes, and {model} is a reward model")
-        found = examine_reward_model(
-            system.model,
-            revision=pinned(system, revision, trust_remote_code),
-            trust_remote_code=trust_remote_code,
-            dtype=dtype,  # type: ignore[arg-type]
-            max_length=max_length,
-            instances=instances,
-        )
+        precision: DType = "bf16" if dtype == "bf16" else "fp32"
+        commit = pinned(system, revision, trust_remote_code)
+        if reads_paragraphs(system):
+            found = examine_writing_quality(system.model, revision=commit, dtype=precision, instances=instances)
+        else:
+            found = examine_reward_model(
+                system.model,
+                revision=commit,
+                trust_remote_code=trust_remote_code,
+                dtype=precision,
+                max_length=max_length,
+                instances=instances,
+            )
     findings = []
     for finding in found:
         findings.append(finding)

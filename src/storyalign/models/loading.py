@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from storyalign.errors import MissingExtraError, ModelError
 from storyalign.models.base_model import resolve_base as resolve_base
+from storyalign.models.removed_names import removed_names
 
 try:
     import torch
@@ -19,6 +20,8 @@ try:
     from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 except ModuleNotFoundError as missing:
     raise MissingExtraError("train", missing.name or "transformers") from missing
+
+from storyalign.models.internlm2 import is_internlm2_reward, load_internlm2_reward
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -135,17 +138,22 @@ def _check_consent(path: str | Path, revision: str | None, trust_remote_code: bo
 def _load(
     folder: Path, dtype: DType, trust: bool, attention: str | None, allow_new_head: bool, revision: str | None = None
 ) -> tuple[PreTrainedModel, bool]:
+    raw = _read_json(folder / "config.json")
+    if raw and is_internlm2_reward(raw):
+        _require_safetensors(folder, "model")
+        return load_internlm2_reward(folder, raw, DTYPES[dtype]), False
     config = _config(folder, trust)
     auto, has_head = _auto_class(config, trust)
-    if has_head and auto is AutoModelForSequenceClassification and config.num_labels != 1:
+    own_code = trust and bool(getattr(config, "auto_map", None))
+    if has_head and not own_code and config.num_labels != 1:
         raise ModelError(f"{folder}: its head gives {config.num_labels} labels; a reward model gives 1")
     if not has_head and not allow_new_head:
         raise ModelError(f"{folder}: {_architecture(config)} has no reward head; train one, or give a reward model")
     _require_safetensors(folder, "model")
-    extra: dict[str, Any] = {} if auto is AutoModel else {"num_labels": 1}
+    extra: dict[str, Any] = {} if own_code else {"num_labels": 1}
     if attention:
         extra["attn_implementation"] = attention
-    with _quiet_loading(), _as_model_error(f"{folder}: cannot be loaded"):
+    with _quiet_loading(), _as_model_error(f"{folder}: cannot be loaded"), removed_names():
         model, info = auto.from_pretrained(
             folder,
             dtype=DTYPES[dtype],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +11,12 @@ import torch
 
 from storyalign.errors import ModelError
 from storyalign.models.base_model import resolve_base
-from storyalign.models.chat import Conversation, render_many
+from storyalign.models.chat import Conversation, TooLongError, render_many
 from storyalign.models.loading import DType, RewardModel, load_reward_model
 from storyalign.scoring.findings import Finding
 from storyalign.scoring.reward_models import RewardModelScorer
 from storyalign.scoring.reward_store import Request
+from storyalign.scoring.run import Scorer
 
 if TYPE_CHECKING:
     from storyalign.records import Instance
@@ -78,25 +80,51 @@ def examine_reward_model(
     yield from _trial(loaded, limit, instances)
 
 
+def examine_writing_quality(
+    model: str, *, revision: str | None = None, dtype: DType = "fp32", instances: Sequence[Instance] = ()
+) -> Iterator[Finding]:
+    """Load a model of WQRM's make, see whether the stories fit, and try it out; arguments as above.
+
+    Raises:
+        ModelError: the model's files cannot be had at all.
+    """
+    from storyalign.scoring.writing_quality import load_writing_quality
+
+    resolve_base(model, revision=revision)
+    try:
+        scorer = load_writing_quality(model, revision=revision, dtype=dtype)
+    except ModelError as error:
+        yield Finding("fault", "loading", str(error))
+        return
+    yield Finding("ok", "loading", f"{type(scorer.encoder).__name__} with a regression head; premises are not read")
+    try:
+        scorer.refuse_too_long([Request(i.id, n, i.prompt, s) for i in instances for n, s in enumerate(i.stories)])
+        yield Finding("ok" if instances else "note", "context", f"{scorer.max_length:,} tokens a paragraph")
+    except TooLongError as error:
+        yield Finding("fault", "context", str(error))
+    yield from _spread(*_rewards(scorer, _few(instances)))
+
+
 def _padding(folder: Path, base_folder: Path | None, trust: bool) -> Iterator[Finding]:
     """Look at the files: the loader has given model and tokenizer a padding token of its own choice by now."""
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoTokenizer
 
     has_tokenizer = (folder / "tokenizer_config.json").is_file()
     tokenizer = AutoTokenizer.from_pretrained(
         folder if has_tokenizer or base_folder is None else base_folder, trust_remote_code=trust
     )
-    config = AutoConfig.from_pretrained(base_folder or folder, trust_remote_code=trust).get_text_config()
-    stated = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
-    ends = {tokenizer.eos_token_id, *stated} - {None}
+    config = json.loads(((base_folder or folder) / "config.json").read_text("utf-8"))
+    config = {**config, **config.get("text_config", {})}
+    pad, end = config.get("pad_token_id"), config.get("eos_token_id")
+    ends = {tokenizer.eos_token_id, *(end if isinstance(end, list) else [end])} - {None}
     harm = "tools that find the last token by its padding read the reward at the wrong place"
-    if tokenizer.pad_token_id is None or config.pad_token_id is None:
+    if tokenizer.pad_token_id is None or pad is None:
         where = "tokenizer" if tokenizer.pad_token_id is None else "configuration"
         yield Finding("caution", "padding", f"the {where} has no padding token: {harm}")
-    elif {tokenizer.pad_token_id, config.pad_token_id} & ends:
+    elif {tokenizer.pad_token_id, pad} & ends:
         yield Finding("caution", "padding", f"the padding token is the end token ({tokenizer.pad_token!r}): {harm}")
-    elif tokenizer.pad_token_id != config.pad_token_id:
-        ids = f"{tokenizer.pad_token_id} in the tokenizer, {config.pad_token_id} in the configuration"
+    elif tokenizer.pad_token_id != pad:
+        ids = f"{tokenizer.pad_token_id} in the tokenizer, {pad} in the configuration"
         yield Finding("caution", "padding", f"two padding tokens, {ids}: {harm}")
     else:
         yield Finding("ok", "padding", f"{tokenizer.pad_token!r}, apart from the end token")
@@ -176,21 +204,14 @@ def _context(loaded: RewardModel, limit: int | None, instances: Sequence[Instanc
 
 def _trial(loaded: RewardModel, limit: int | None, instances: Sequence[Instance]) -> Iterator[Finding]:
     """Score a few stories in different company."""
-    pairs = [(i.prompt, s) for i in instances for s in i.stories] or [(_PREMISE, s) for s in _STORIES]
-    pairs = sorted(dict.fromkeys(pairs), key=lambda pair: len(pair[1]))
-    step = max(1, len(pairs) // _MOST_STORIES)
-    requests = [Request("", number, *pair) for number, pair in enumerate(pairs[::step][:_MOST_STORIES])]
+    requests = _few(instances)
     scorer = RewardModelScorer(loaded, max_length=limit, truncate="head", batch_tokens=1)
     alone, problems = _rewards(scorer, requests)
-    if problems:
-        yield Finding("fault", "trial", f"no reward for {len(problems)} of {len(requests)} stories: {problems[0]}")
+    verdict = next(_spread(alone, problems))
+    yield verdict
+    if verdict.level == "fault":
         return
     spread = max(alone) - min(alone)
-    if spread == 0.0:
-        text = f"all {len(alone)} different stories get {alone[0]:g}: the head is dead, or reads the wrong token"
-        yield Finding("fault", "trial", text)
-        return
-    yield Finding("ok", "trial", f"{len(alone)} stories, rewards from {min(alone):.4g} to {max(alone):.4g}")
     if not scorer.packed:
         yield Finding("note", "batches", "this architecture is scored one story at a time: exact, and slower")
     together = RewardModelScorer(loaded, max_length=limit, truncate="head", batch_tokens=1_000_000)
@@ -203,7 +224,27 @@ def _trial(loaded: RewardModel, limit: int | None, instances: Sequence[Instance]
     yield Finding("ok", "batches", "rewards do not depend on batch size, order or neighbours")
 
 
-def _rewards(scorer: RewardModelScorer, requests: Sequence[Request]) -> tuple[list[float], list[str]]:
+def _few(instances: Sequence[Instance]) -> list[Request]:
+    """Take a few stories of different length out of the data, or the built-in ones."""
+    pairs = [(i.prompt, s) for i in instances for s in i.stories] or [(_PREMISE, s) for s in _STORIES]
+    pairs = sorted(dict.fromkeys(pairs), key=lambda pair: len(pair[1]))
+    step = max(1, len(pairs) // _MOST_STORIES)
+    return [Request("", number, *pair) for number, pair in enumerate(pairs[::step][:_MOST_STORIES])]
+
+
+def _spread(rewards: Sequence[float], problems: Sequence[str]) -> Iterator[Finding]:
+    if problems:
+        total = len(rewards) + len(problems)
+        yield Finding("fault", "trial", f"no reward for {len(problems)} of {total} stories: {problems[0]}")
+    elif max(rewards) == min(rewards):
+        text = f"all {len(rewards)} different stories get {rewards[0]:g}: the head is dead, or reads the wrong token"
+        yield Finding("fault", "trial", text)
+    else:
+        text = f"{len(rewards)} stories, rewards from {min(rewards):.4g} to {max(rewards):.4g}"
+        yield Finding("ok", "trial", text)
+
+
+def _rewards(scorer: Scorer, requests: Sequence[Request]) -> tuple[list[float], list[str]]:
     """Score requests; give the rewards in their order, and why some have none."""
     rows = {row.candidate: row for batch in scorer.score(requests) for row in batch}
     problems = [str(row.detail) for row in rows.values() if row.reward is None]

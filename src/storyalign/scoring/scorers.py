@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from storyalign.errors import RecipeError
-from storyalign.scoring.systems import JudgeSystem, pinned, resolve
+from storyalign.scoring.systems import JudgeSystem, RewardSystem, pinned, resolve
 from storyalign.scoring.voting import MODES, Mode
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from storyalign.models.loading import DType
     from storyalign.scoring.judges import JudgeScorer
     from storyalign.scoring.reward_models import RewardModelScorer
+    from storyalign.scoring.writing_quality import WritingQualityScorer
 
 
 def open_scorer(
@@ -30,7 +31,7 @@ def open_scorer(
     mode: str | None = None,
     max_cost: float | None = None,
     fresh: bool = False,
-) -> RewardModelScorer | JudgeScorer:
+) -> RewardModelScorer | WritingQualityScorer | JudgeScorer:
     """Make a scorer of whatever MODEL names.
 
     Args:
@@ -58,6 +59,11 @@ def open_scorer(
         _refuse(model, "a judge is no local model", revision=revision, batch_tokens=batch_tokens)
         return _open_judge(system, rewards_file, chosen_mode(system, mode), max_cost, fresh)
     _refuse(model, "only judges have it, and this is a reward model", mode=mode, max_cost=max_cost)
+    if reads_paragraphs(system):
+        _refuse(model, "it reads whole paragraphs", truncate=truncate, max_length=max_length, batch_tokens=batch_tokens)
+        from storyalign.scoring.writing_quality import load_writing_quality
+
+        return load_writing_quality(system.model, revision=revision or system.revision, dtype=dtype, device=device)
     from storyalign.scoring.reward_models import load_scorer
 
     return load_scorer(
@@ -70,6 +76,11 @@ def open_scorer(
         truncate=truncate,
         batch_tokens=batch_tokens,
     )
+
+
+def reads_paragraphs(system: RewardSystem) -> bool:
+    """Tell a model of WQRM's make, by its entry or by its files."""
+    return system.head == "writing_quality" or (Path(system.model).expanduser() / "heads.pth").is_file()
 
 
 def chosen_mode(system: JudgeSystem, mode: str | None) -> Mode:
