@@ -39,7 +39,7 @@ class RunningHub:
     def run(self, *command: str, cwd: Path | None = None, **environment: Any) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; ``environment`` goes to :meth:`environment`."""
         return subprocess.run(
-            command, env=self.environment(**environment), cwd=cwd, capture_output=True, text=True, timeout=240
+            command, env=self.environment(**environment), cwd=cwd, capture_output=True, text=True, timeout=900
         )
 
     def python(self, script: str, *arguments: str, cwd: Path | None = None, **environment: Any) -> Any:

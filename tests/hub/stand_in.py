@@ -45,6 +45,8 @@ ROUTES: list[tuple[str, re.Pattern[str], str]] = [
     ("GET", re.compile(rf"{API}/refs"), "refs"),
     ("POST", re.compile(rf"{API}/branch/(?P<branch>[^/]+)"), "branch"),
     ("POST", re.compile(rf"{API}/tag/(?P<revision>[^/]+)"), "tag"),
+    ("GET", re.compile(rf"{API}/variables"), "variables"),
+    ("POST", re.compile(rf"{API}/variables"), "set_variable"),
     ("POST", re.compile(rf"{WEB}\.git/info/lfs/objects/batch"), "lfs_batch"),
     ("PUT", re.compile(r"/_lfs/(?P<oid>[0-9a-f]{64})"), "lfs_put"),
     ("GET", re.compile(rf"{WEB}/resolve/(?P<revision>[^/]+)/(?P<path>.+)"), "file"),
@@ -59,22 +61,24 @@ class Hub:
         self.repos: dict[tuple[str, str], Repo] = {}
         self.faults: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
+        self.waiting = 0
 
     async def serve(self, request: Request) -> Response:
         path = request.scope["raw_path"].decode().partition("?")[0]
         if path.startswith("/_stand_in/"):
             return await self.control(request, path)
-        self.log.append(
-            {"method": request.method, "path": path, "authorized": bool(request.headers.get("authorization"))}
-        )
+        entry = {"method": request.method, "path": path, "authorized": "authorization" in request.headers}
+        self.log.append(entry)
         try:
-            response = await self.fault(request, path) or await self.answer(request, path)
+            response = await self.fault(request, entry) or await self.answer(request, path)
+            if entry.pop("lose", False):
+                response = _dead_line()
         except RefusedError as refused:
             headers = {"X-Error-Message": refused.message} | ({"X-Error-Code": refused.code} if refused.code else {})
             response = JSONResponse({"error": refused.message}, refused.status, headers)
         except ClientDisconnect:
             response = Response(status_code=499)
-        self.log[-1]["status"] = response.status_code
+        entry["status"] = response.status_code
         return response
 
     async def control(self, request: Request, path: str) -> Response:
@@ -82,19 +86,29 @@ class Hub:
             self.faults = await request.json()
         return JSONResponse({"log": self.log})
 
-    async def fault(self, request: Request, path: str) -> Response | None:
-        """Carry out the first planted fault that fits: a ``status``, a ``cut`` line, or a ``delay`` in seconds."""
+    async def fault(self, request: Request, entry: dict[str, Any]) -> Response | None:
+        """Carry out the first planted fault that fits.
+
+        ``status``: answer that. ``cut``: the line goes dead while the request comes in. ``lose``: the request is
+        carried out, and the line goes dead on the answer. ``delay``: wait so many seconds first. ``meet``: wait until
+        so many requests wait here.
+        """
         for fault in self.faults:
-            if fault.get("times", 1) and request.method == fault["method"] and re.search(fault["path"], path):
+            if fault.get("times", 1) and request.method == fault["method"] and re.search(fault["path"], entry["path"]):
                 fault["times"] = fault.get("times", 1) - 1
-                if "delay" in fault:
-                    await asyncio.sleep(fault["delay"])
-                    return None
+                if "status" in fault:
+                    raise RefusedError(fault["status"], "a planted fault")
                 if fault.get("cut"):
                     async for _ in request.stream():
                         break
-                    return StreamingResponse(_cut_off(), headers={"Content-Length": "1000"})
-                raise RefusedError(fault["status"], fault.get("message", "a planted fault"))
+                    return _dead_line()
+                if "meet" in fault:
+                    self.waiting += 1
+                    while self.waiting % fault["meet"]:
+                        await asyncio.sleep(0.02)
+                await asyncio.sleep(fault.get("delay", 0))
+                entry["lose"] = fault.get("lose", False)
+                return None
         return None
 
     async def answer(self, request: Request, path: str) -> Response:
@@ -217,6 +231,15 @@ class Hub:
         repo.tags[tag] = repo.resolve(revision).sha
         return JSONResponse({})
 
+    async def variables(self, request: Request, repo: Repo) -> Response:
+        same = {"description": None, "updatedAt": "2026-01-01T00:00:00.000Z"}
+        return JSONResponse({key: {"key": key, "value": value, **same} for key, value in repo.variables.items()})
+
+    async def set_variable(self, request: Request, repo: Repo) -> Response:
+        asked = await request.json()
+        repo.variables[asked["key"]] = asked["value"]
+        return await self.variables(request, repo)
+
     async def lfs_batch(self, request: Request, repo: Repo) -> Response:
         objects = []
         for asked in (await request.json())["objects"]:
@@ -251,9 +274,13 @@ def _folder(path: str) -> dict[str, Any]:
     return {"type": "directory", "path": path, "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0}
 
 
-async def _cut_off() -> AsyncIterator[bytes]:
+def _dead_line() -> Response:
     """Promise more bytes than come: the server closes the connection in the middle of the answer."""
-    yield b""
+
+    async def nothing() -> AsyncIterator[bytes]:
+        yield b""
+
+    return StreamingResponse(nothing(), headers={"Content-Length": "1000"})
 
 
 def main() -> None:

@@ -85,6 +85,7 @@ class Repo:
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     pull_requests: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     _serial: itertools.count[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:

@@ -7,7 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.hub.running import RunningHub
+
+pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
 
 COMMITS = """
 import json, sys
@@ -174,9 +178,9 @@ def test_an_upload_cut_in_half_by_the_server(hub: RunningHub) -> None:
 
 def test_an_upload_cut_in_half_by_the_client(hub: RunningHub) -> None:
     """The client dies after one of three files: nothing is committed, and a second try sends only the other two."""
-    hub.plant(*({"method": "PUT", "path": "/_lfs/", "delay": seconds} for seconds in (0, 60)))
+    hub.plant(*({"method": "PUT", "path": "/_lfs/", "delay": seconds} for seconds in (0, 600)))
     with subprocess.Popen([sys.executable, "-c", UPLOAD], env=hub.environment(), stderr=subprocess.DEVNULL) as client:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while len(hub.log("PUT", "/_lfs/")) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         client.kill()

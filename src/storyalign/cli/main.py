@@ -30,6 +30,8 @@ VERBS: tuple[str, ...] = (
     "rank",
     "audit",
     "doctor",
+    "release",
+    "export",
 )
 """Modules of this package that hold verbs; each has ``register(app)``."""
 

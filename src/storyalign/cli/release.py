@@ -1,0 +1,280 @@
+"""``storyalign release``: everything to the Hub; ``storyalign rehydrate``: withheld texts filled in again."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from storyalign.hub.payload import Kind, Payload
+    from storyalign.hub.release_options import ReleaseOptions
+
+Folder = Annotated[Path, typer.Argument(help="The folder to release.")]
+Repo = Annotated[str, typer.Option("--repo", help="Where to: ORG/NAME.")]
+Private = Annotated[bool, typer.Option("--private", help="Make a new repository private.")]
+PullRequest = Annotated[bool, typer.Option("--pr", help="Propose the change as a pull request.")]
+Tag = Annotated[str | None, typer.Option("--tag", help="Name of the release, like v1.0.0.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would change; send nothing.")]
+Reviewed = Annotated[
+    bool, typer.Option("--personal-data-reviewed", help="You looked at the listed personal data: it is harmless.")
+]
+Withhold = Annotated[bool, typer.Option("--withhold", help="Publish rows under closed licences as ids and digests.")]
+MayPassOn = Annotated[
+    list[str] | None,
+    typer.Option("--may-pass-on", metavar="LICENCE", help="A licence that you know to allow passing texts on."),
+]
+
+release = typer.Typer(no_args_is_help=True, help="Release to the Hugging Face Hub.", rich_markup_mode=None)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    app.add_typer(release, name="release")
+    app.command("rehydrate")(rehydrate)
+
+
+@release.command("dataset")
+def dataset(
+    folder: Folder,
+    repo: Repo,
+    private: Private = False,
+    pr: PullRequest = False,
+    tag: Tag = None,
+    dry_run: DryRun = False,
+    withhold: Withhold = False,
+    may_pass_on: MayPassOn = None,
+    personal_data_reviewed: Reviewed = False,
+) -> None:
+    """Release a dataset folder that `storyalign build` wrote.
+
+    Refused: rows without a licence, anything like a key, pickles, code, a card with a gap in it. Personal data is
+    listed first. The token comes from HF_TOKEN or `hf auth login`.
+
+    Example: storyalign release dataset ./storyrmb --repo my-org/storyrmb-sample --tag v1.0.0
+    """
+    options = _options(tag, withhold=withhold, may_pass_on=tuple(may_pass_on or ()), reviewed=personal_data_reviewed)
+    _release("dataset", folder, repo, private, pr, tag, dry_run, options)
+
+
+@release.command("metric")
+def metric(
+    folder: Folder,
+    repo: Repo,
+    private: Private = False,
+    pr: PullRequest = False,
+    tag: Tag = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Release a metric, so that `evaluate.load("ORG/NAME")` finds it.
+
+    Example: storyalign release metric evaluate_metric/storyrmb_accuracy --repo my-org/storyrmb_accuracy
+    """
+    _release("metric", folder, repo, private, pr, tag, dry_run, _options(tag))
+
+
+@release.command("space")
+def space(
+    folder: Folder,
+    repo: Repo,
+    private: Private = False,
+    pr: PullRequest = False,
+    tag: Tag = None,
+    dry_run: DryRun = False,
+    model: Annotated[
+        str | None, typer.Option(help="ORG/NAME[@COMMIT] of the reward model that the Space loads.")
+    ] = None,
+) -> None:
+    """Release the Space, with this very version of the kit as a wheel in it.
+
+    Example: storyalign release space ./space --repo my-org/storyalign --model my-org/storyreward
+    """
+    _release("space", folder, repo, private, pr, tag, dry_run, _options(tag))
+    if model and not dry_run and not pr:
+        from storyalign.hub.space_variables import set_space_variables
+
+        name, _, commit = model.partition("@")
+        set_space_variables(repo, {"STORYALIGN_MODEL": name, **({"STORYALIGN_REVISION": commit} if commit else {})})
+
+
+@release.command("model")
+def model(
+    folder: Folder,
+    repo: Repo,
+    private: Private = False,
+    pr: PullRequest = False,
+    tag: Tag = None,
+    dry_run: DryRun = False,
+    results: Annotated[Path | None, typer.Option(help="results.json of an evaluation of this model.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="ORG/NAME@COMMIT of the StoryRMB it was measured on.")] = None,
+    personal_data_reviewed: Reviewed = False,
+) -> None:
+    """Release a trained reward model; with --results and --benchmark what it reached, too.
+
+    Example: storyalign release model runs/demo/model --repo my-org/storyreward-sample
+    """
+    _release(
+        "model",
+        folder,
+        repo,
+        private,
+        pr,
+        tag,
+        dry_run,
+        _options(tag, results, benchmark, reviewed=personal_data_reviewed),
+    )
+
+
+@release.command("all")
+def everything(
+    org: Annotated[str, typer.Option("--org", help="User name or organisation.")],
+    out: Annotated[Path, typer.Option(help="The manifest to write.")] = Path("release.json"),
+    storyrmb: Annotated[Path, typer.Option(help="Folder of the benchmark.")] = Path("storyrmb"),
+    story_preferences: Annotated[Path, typer.Option(help="Folder of the pairs.")] = Path("story_preferences"),
+    model: Annotated[Path, typer.Option(help="Folder of the model.")] = Path("runs/demo/model"),
+    results: Annotated[Path | None, typer.Option(help="Evaluation of the model. Default: beside its folder.")] = None,
+    metric: Annotated[Path | None, typer.Option(help="Folder of the metric. Default: the kit's.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Folder of the Space. Default: the kit's.")] = None,
+    private: Private = False,
+    tag: Tag = None,
+    verify: Annotated[bool, typer.Option(help="Load everything back afterwards.")] = True,
+    withhold: Withhold = False,
+    may_pass_on: MayPassOn = None,
+    personal_data_reviewed: Reviewed = False,
+) -> None:
+    """Release datasets, metric, model and Space, and write a manifest of the commits.
+
+    A part whose folder is not there is left out; `none` leaves out any. Every folder is checked before the first
+    is published.
+
+    Example: storyalign release all --org my-org --tag v1.0.0
+    """
+    import storyalign
+    from storyalign.hub.release_all import Folders, release_all
+
+    package = Path(storyalign.__file__).parent
+    beside = model.parent / "results.json"
+    folders = Folders(
+        storyrmb=_present(storyrmb),
+        story_preferences=_present(story_preferences),
+        metric=_present(metric or package / "evaluate_metric" / "storyrmb_accuracy"),
+        model=_present(model),
+        space=_present(space or package / "space"),
+        results=results or (beside if beside.is_file() else None),
+    )
+    options = _options(tag, withhold=withhold, may_pass_on=tuple(may_pass_on or ()), reviewed=personal_data_reviewed)
+    with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
+        release_all(folders, org, Path(work), out, private=private, tag=tag, options=options)
+    typer.echo(f"manifest: {out}")
+    if verify:
+        _verify(out)
+
+
+@release.command("verify")
+def verify_release(manifest: Annotated[Path, typer.Argument(help="The manifest of a release.")]) -> None:
+    """Load a release back with plain clients in fresh processes, and compare it with its manifest.
+
+    Example: storyalign release verify release.json
+    """
+    _verify(manifest)
+
+
+def _present(folder: Path) -> Path | None:
+    return folder if folder.exists() else None
+
+
+def _verify(path: Path) -> None:
+    from storyalign.hub.manifest import read_manifest
+    from storyalign.hub.verify import require_verified, verify
+
+    checks = []
+    for check in verify(read_manifest(path)):
+        typer.echo(f"  {check.problem or 'ok':<4} {check.repo}: {check.what}")
+        checks.append(check)
+    require_verified(checks)
+    typer.echo(f"verified: {len(checks)} checks")
+
+
+def rehydrate(
+    dataset: Annotated[str, typer.Argument(help="A folder, or ORG/NAME[@REVISION] on the Hub.")],
+    source: Annotated[list[Path], typer.Option("--source", help="Files or folders with the texts.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+) -> None:
+    """Fill the withheld texts of a released dataset in, from sources that you have.
+
+    Texts are found by their SHA-256, in any JSONL, JSON, Parquet or text file.
+
+    Example: storyalign rehydrate my-org/storyrmb --source writingprompts/ --out storyrmb-full
+    """
+    from storyalign.hub.download import dataset_folder
+    from storyalign.hub.rehydrate import rehydrate as fill
+
+    done = fill(dataset_folder(dataset), source, out)
+    typer.echo(f"{done.path}: {done.rows:,} rows, {done.filled:,} of them filled in; the digest is the original's")
+
+
+def _options(
+    tag: str | None,
+    results: Path | None = None,
+    benchmark: str | None = None,
+    *,
+    withhold: bool = False,
+    may_pass_on: tuple[str, ...] = (),
+    reviewed: bool = False,
+) -> ReleaseOptions:
+    from storyalign.errors import RecipeError
+    from storyalign.hub.release_options import ReleaseOptions
+
+    repo, at, commit = (benchmark or "").partition("@")
+    if benchmark and not (at and commit and "/" in repo):
+        raise RecipeError(f"--benchmark {benchmark}: write ORG/NAME@COMMIT")
+    return ReleaseOptions(
+        withhold=withhold,
+        may_pass_on=may_pass_on,
+        personal_data_reviewed=reviewed,
+        version=(tag or "1.0.0").removeprefix("v"),
+        results=results,
+        benchmark=(repo, commit) if benchmark else None,
+        say=typer.echo,
+    )
+
+
+def _release(
+    kind: Kind,
+    folder: Path,
+    repo: str,
+    private: bool,
+    pr: bool,
+    tag: str | None,
+    dry_run: bool,
+    options: ReleaseOptions,
+) -> None:
+    from storyalign.hub.release import prepare
+    from storyalign.hub.release import release as send
+
+    with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
+        payload = prepare(kind, folder, repo, Path(work), options)
+        if dry_run:
+            _preview(payload, repo)
+            return
+        done = send(payload, repo, private=private, pull_request=pr, tag=tag)
+    if done.pull_request:
+        typer.echo(f"proposed: {done.pull_request}")
+    elif done.changed:
+        typer.echo(f"released: {repo} at {done.sha} ({len(done.changed)} files changed{f', tag {tag}' if tag else ''})")
+    else:
+        typer.echo(f"unchanged: {repo} at {done.sha} holds these files already{f'; tag {tag}' if tag else ''}")
+
+
+def _preview(payload: Payload, repo: str) -> None:
+    from storyalign.hub.release import preview
+
+    changes = preview(payload, repo)
+    typer.echo(f"checked: {len(payload.files)} files, digest {payload.digest}")
+    for mark, paths in (("add or replace", changes.add), ("remove", changes.delete)):
+        for path in paths:
+            typer.echo(f"  would {mark} {path}")
+    if not changes:
+        typer.echo(f"  nothing would change in {repo}")

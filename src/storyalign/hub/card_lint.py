@@ -1,0 +1,120 @@
+"""What is wrong with a card: placeholders, no licence, front matter that the Hub refuses, numbers out of thin air."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatch
+from typing import Any
+
+from storyalign.errors import DataError
+from storyalign.hub.card_front import split_card
+from storyalign.hub.card_numbers import numbers_without_file
+from storyalign.hub.payload import Payload
+
+PLACEHOLDERS = re.compile(
+    r"\[?More Information Needed\]?|\[(?:optional|todo|tbd)\]|\b(?:TODO|TBD|FIXME|XXX)\b|lorem ipsum"
+    r"|\{\{.*?\}\}|\{%.*?%\}"
+    r"|your-(?:org|username|model|dataset)\b|<(?:org|username|model|dataset)[-_a-z]*>",
+    re.IGNORECASE,
+)
+"""Text that a template or an author left to be filled in."""
+
+COLORS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+MIN_PYTHON = (3, 11)
+"""What the package in a Space needs; the Hub's own default is older."""
+
+FULL_VERSION = re.compile(r"\d+\.\d+\.\d+")
+SHORT_DESCRIPTION = 60
+"""Characters that the Hub allows for a Space's ``short_description``."""
+
+
+def lint_card(payload: Payload, facts: Collection[float] = ()) -> list[str]:
+    """List everything that is wrong with the card of a payload; an empty list is a clean card.
+
+    Args:
+        payload: the files of the repository, with its README.md.
+        facts: numbers that the rows of a dataset, or the files of a model, stand for.
+    """
+    text = payload.text("README.md")
+    try:
+        front, body = split_card(text)
+    except ValueError as error:
+        return [str(error)]
+    problems = [f"a placeholder: {found}" for found in sorted(set(PLACEHOLDERS.findall(_without_code(text))))]
+    if not body.strip():
+        problems.append("no text below the front matter")
+    if not front.get("license"):
+        problems.append("no license in the front matter")
+    if payload.kind == "dataset":
+        problems += _dataset(payload, front)
+    elif payload.kind == "model":
+        problems += _model(front)
+    else:
+        problems += _space(payload, front)
+    if payload.kind in ("dataset", "model"):
+        loose = numbers_without_file(body, facts)
+        problems += [f"no file backs the number {number} (line {line}: {where})" for number, line, where in loose]
+    return problems
+
+
+def require_clean_card(payload: Payload, facts: Collection[float] = ()) -> None:
+    """Refuse a payload whose card has problems.
+
+    Raises:
+        DataError: lists them.
+    """
+    if problems := lint_card(payload, facts):
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise DataError(
+            f"{payload.folder / 'README.md'}: {'; '.join(problems[:5])}{more}; mend the card, or build it again"
+        )
+
+
+def _dataset(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
+    for key in ("pretty_name", "language", "task_categories", "size_categories", "configs", "dataset_info"):
+        if not front.get(key):
+            yield f"no {key} in the front matter"
+    names = {config.get("config_name") for config in front.get("configs") or []}
+    infos = front.get("dataset_info") or []
+    described = {info.get("config_name", "default") for info in (infos if isinstance(infos, list) else [infos])}
+    if names and described and names != described:
+        yield f"configs and dataset_info name different configurations: {sorted(map(str, names ^ described))}"
+    for config in front.get("configs") or []:
+        for file in config.get("data_files") or []:
+            for pattern in [file["path"]] if isinstance(file["path"], str) else file["path"]:
+                if not any(fnmatch(path, pattern) for path in payload.files):
+                    yield f"configuration {config.get('config_name')}: no file fits {pattern}"
+
+
+def _model(front: dict[str, Any]) -> Iterator[str]:
+    for key in ("library_name", "pipeline_tag", "base_model"):
+        if not front.get(key):
+            yield f"no {key} in the front matter"
+
+
+def _space(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
+    for key in ("title", "emoji", "sdk", "sdk_version", "app_file"):
+        if not front.get(key):
+            yield f"no {key} in the front matter"
+    if front.get("sdk_version") and not FULL_VERSION.fullmatch(str(front["sdk_version"])):
+        yield f"sdk_version {front['sdk_version']} is no full version like 6.31.0"
+    if any(path.endswith(".whl") for path in payload.files) and not _new_enough(front.get("python_version")):
+        yield f"python_version {front.get('python_version')} is older than {MIN_PYTHON[0]}.{MIN_PYTHON[1]}, or missing"
+    if front.get("app_file") and front["app_file"] not in payload.files:
+        yield f"app_file {front['app_file']} is not there"
+    for key in ("colorFrom", "colorTo"):
+        if front.get(key) is not None and front[key] not in COLORS:
+            yield f"{key} {front[key]} is none of {', '.join(sorted(COLORS))}"
+    if len(str(front.get("short_description") or "")) > SHORT_DESCRIPTION:
+        yield f"short_description has more than {SHORT_DESCRIPTION} characters"
+
+
+def _new_enough(python_version: object) -> bool:
+    parts = str(python_version).split(".")
+    return all(part.isdigit() for part in parts) and tuple(map(int, parts)) >= MIN_PYTHON
+
+
+def _without_code(text: str) -> str:
+    """Leave out code, where braces and names in angle brackets may be meant as they stand."""
+    return re.sub(r"```.*?```|`[^`\n]*`", " ", text, flags=re.DOTALL)

@@ -1,0 +1,53 @@
+"""Which rows may be passed on, by the licence that each row carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from storyalign.hub.dataset_card import HUB_LICENSES
+from storyalign.hub.parquet_texts import read_batches
+from storyalign.hub.payload import Payload
+
+MAY_BE_PASSED_ON = HUB_LICENSES | {"public-domain"}
+"""Licences that let a text be passed on unchanged; each keeps its own conditions."""
+
+UNKNOWN = frozenset({"", "unknown", "none", "null"})
+
+
+class Licences(NamedTuple):
+    """Rows of a dataset by licence."""
+
+    counts: Mapping[str, int]
+
+    def unknown(self) -> int:
+        """Count rows that name no licence."""
+        return sum(n for name, n in self.counts.items() if name in UNKNOWN)
+
+    def closed(self, also_open: Collection[str] = ()) -> dict[str, int]:
+        """Give the licences, with their rows, under which a text may not be passed on."""
+        allowed = MAY_BE_PASSED_ON | {normal_name(name) for name in also_open} | UNKNOWN
+        return {name: n for name, n in self.counts.items() if name not in allowed}
+
+
+def count_licences(payload: Payload) -> Licences:
+    """Count the rows of all Parquet files with a ``license`` column by licence, each file once."""
+    counts: Counter[str] = Counter()
+    for path, source in payload.files.items():
+        if path.endswith(".parquet") and not isinstance(source, bytes):
+            for batch in read_batches(source):
+                if "license" in batch.schema.names:
+                    counts.update(normal_name(value) for value in batch.column("license").to_pylist())
+                elif "prompt" in batch.schema.names:
+                    counts["unknown"] += batch.num_rows
+    return Licences(dict(counts.most_common()))
+
+
+def normal_name(licence: str | None) -> str:
+    """Write a licence as the Hub does: lower case, dashes.
+
+    >>> normal_name(" CC BY-SA 4.0 ")
+    'cc-by-sa-4.0'
+    """
+    return "-".join((licence or "").strip().lower().replace("_", "-").split())

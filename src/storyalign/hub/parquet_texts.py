@@ -1,0 +1,69 @@
+"""Look through every text of a Parquet file, a batch at a time, without making Python strings of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BATCH_ROWS = 512
+
+
+class Found(NamedTuple):
+    """One text that fits a pattern, and where it stands."""
+
+    row_id: str
+    """The row's ``id``, else its number in the file, counted from 1."""
+    column: str
+    text: str
+
+
+def search_texts(path: Path, pattern: str) -> Iterator[Found]:
+    """Give each text (also in lists) that fits a regular expression in RE2's syntax.
+
+    Raises:
+        DataError: the file is no readable Parquet.
+    """
+    import pyarrow.compute as pc
+
+    start = 0
+    for batch in read_batches(path):
+        ids = batch.column("id").to_pylist() if "id" in batch.schema.names else None
+        for name in batch.schema.names:
+            texts, rows = _flat(batch.column(name))
+            if texts is None:
+                continue
+            for at in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, pattern), False)).to_pylist():
+                row = at if rows is None else rows[at].as_py()
+                yield Found(str(ids[row]) if ids else str(start + row + 1), name, texts[at].as_py())
+        start += batch.num_rows
+
+
+def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
+    """Read a Parquet file as record batches.
+
+    Raises:
+        DataError: the file is no readable Parquet.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from storyalign.errors import DataError
+
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path}: no readable Parquet ({error}); build it again") from error
+
+
+def _flat(column: Any) -> tuple[Any, Any]:
+    """Texts of a column, and the row of each where the column holds lists; None for columns of other types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return column, None
+    if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+        return column.flatten(), pc.list_parent_indices(column)
+    return None, None

@@ -1,0 +1,203 @@
+"""Dataset folders on their way out: names, licences, people, withheld texts and back, and other tools' formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from datasets import load_dataset
+
+from storyalign.errors import DataError
+from storyalign.hub.card_front import front_matter
+from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.dataset_release import prepare_dataset
+from storyalign.hub.payload import Payload
+from storyalign.hub.rehydrate import rehydrate
+from storyalign.hub.release import check
+from storyalign.hub.release_options import ReleaseOptions
+from storyalign.hub.withholding import text_digest
+from tests.rows import pair_row, storyrmb_row
+
+Prepare = Callable[..., Payload]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def unpack(payload: Payload, folder: Path) -> Path:
+    """Put the files of a payload down as the Hub would hold them."""
+    for path in payload.files:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(payload.read(path))
+    return folder
+
+
+@pytest.fixture
+def prepare(tmp_path: Path) -> Prepare:
+    def run(
+        rows: list[dict[str, Any]], repo: str = "demo/storyrmb", *, sample: bool = False, **options: Any
+    ) -> Payload:
+        build = build_storyrmb if "rejected_writers" in rows[0] else build_story_preferences
+        folder = build([write(tmp_path / "raw.jsonl", rows)], tmp_path / "built", sample=sample).path
+        work = tmp_path / "work"
+        work.mkdir()
+        return prepare_dataset(
+            folder, repo, work, ReleaseOptions(say=lambda line: None, salt=tmp_path / "salt", **options)
+        )
+
+    return run
+
+
+def rows_of(folder: Path, config: str = "default") -> list[dict[str, Any]]:
+    splits = load_dataset(str(folder), config)
+    return [{**row, "split": name} for name, rows in splits.items() for row in rows]
+
+
+def sample_row(number: int) -> dict[str, Any]:
+    edits = [f"kit-edit:{name}" for name in ("shuffle", "flatten", "swap")]
+    kit = {"chosen_writer": "kit-author", "rejected_writers": edits, "tau_avg": None, "route": None}
+    return storyrmb_row(number, **kit)
+
+
+def test_the_sample_has_one_name(prepare: Prepare) -> None:
+    with pytest.raises(DataError, match="synthetic sample; it is released as storyrmb-sample and under no other name"):
+        prepare([sample_row(i) for i in range(10)], "demo/storyrmb", sample=True)
+
+
+def test_a_clean_dataset_goes_out_as_it_is(prepare: Prepare, tmp_path: Path) -> None:
+    rows = [storyrmb_row(i) for i in range(20)]
+    payload = prepare(rows)
+    check(payload)
+    assert not [path for path in payload.files if path.endswith(".py")]
+    folder = unpack(payload, tmp_path / "hub")
+    assert sorted(row["id"] for row in rows_of(folder)) == [row["id"] for row in rows]
+    assert 'load_dataset("demo/storyrmb"' in payload.text("README.md")
+    assert "ORG/NAME" not in payload.text("README.md")
+
+
+def test_a_number_that_nothing_backs(prepare: Prepare) -> None:
+    payload = prepare([storyrmb_row(i) for i in range(20)])
+    card = payload.text("README.md").replace("## Scoring", "StoryReward gets 813 right.\n\n## Scoring")
+    with pytest.raises(DataError, match="no file backs the number 813"):
+        check(payload.with_files({"README.md": card.encode()}))
+
+
+@pytest.mark.parametrize("licence", ["unknown", ""])
+def test_every_row_needs_a_licence(prepare: Prepare, licence: str) -> None:
+    with pytest.raises(DataError, match="1 rows name no licence"):
+        prepare([storyrmb_row(i, license=licence if i == 3 else "mit") for i in range(10)])
+
+
+def test_closed_licences_are_refused_until_somebody_decides(prepare: Prepare, tmp_path: Path) -> None:
+    rows = [pair_row(i, license="all-rights-reserved" if i < 4 else "CC BY 4.0") for i in range(10)]
+    with pytest.raises(DataError, match=r"not known to allow passing texts on: all-rights-reserved \(4 rows\)"):
+        prepare(rows, "demo/story_preferences")
+    (tmp_path / "work").rmdir()
+    payload = prepare(rows, "demo/story_preferences", may_pass_on=("All rights reserved",))
+    assert len(rows_of(unpack(payload, tmp_path / "hub"))) == 10
+
+
+@pytest.mark.parametrize("kind", ["storyrmb", "story_preferences"])
+def test_withheld_and_back_again(prepare: Prepare, tmp_path: Path, kind: str) -> None:
+    make = storyrmb_row if kind == "storyrmb" else pair_row
+    rows = [make(i, license="all-rights-reserved" if i % 3 == 0 else "mit") for i in range(20)]
+    closed = rows[::3]
+    payload = prepare(rows, f"demo/{kind}", withhold=True)
+    check(payload)
+    folder = unpack(payload, tmp_path / "hub")
+
+    texts = [text for row in closed for text in (row["prompt"], row["chosen"], *_list(row["rejected"]))]
+    everything = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    shown = json.dumps([rows_of(folder, c["config_name"]) for c in front_matter(payload)["configs"]])
+    assert not [text for text in texts if text.encode() in everything or text in shown]
+    assert {row["id"] for row in rows_of(folder)} == {row["id"] for row in rows} - {row["id"] for row in closed}
+    hidden = {row["id"]: row for row in rows_of(folder, "withheld")}
+    assert set(hidden) == {row["id"] for row in closed}
+    assert hidden[closed[0]["id"]]["chosen_sha256"] == text_digest(closed[0]["chosen"])
+
+    # The source: another file, other columns, Windows line ends, and texts that nobody asked for.
+    source = tmp_path / "corpus" / "posts.jsonl"
+    source.parent.mkdir()
+    write(source, [{"posts": [{"body": text + "\r\n"}, {"body": "other"}]} for text in texts])
+    done = rehydrate(folder, [source.parent], tmp_path / "full")
+    assert (done.rows, done.filled) == (20, len(closed))
+    whole = {row["id"]: row for row in rows_of(tmp_path / "full")}
+    built = {row["id"]: row for row in rows_of(tmp_path / "built")}
+    assert whole == built
+
+
+def test_a_source_with_gaps_writes_nothing(prepare: Prepare, tmp_path: Path) -> None:
+    rows = [storyrmb_row(i, license="all-rights-reserved" if i < 2 else "mit") for i in range(6)]
+    folder = unpack(prepare(rows, withhold=True), tmp_path / "hub")
+    source = write(tmp_path / "one.jsonl", rows[:1])
+    with pytest.raises(DataError, match=r"texts of 1 of 2 withheld rows were not found \(first: rmb-0001\)"):
+        rehydrate(folder, [source], tmp_path / "full")
+    assert not (tmp_path / "full").exists()
+
+
+def test_a_dataset_of_closed_rows_alone(prepare: Prepare) -> None:
+    with pytest.raises(DataError, match="nothing would be left"):
+        prepare([storyrmb_row(i, license="all-rights-reserved") for i in range(5)], withhold=True)
+
+
+def test_people_become_keys(prepare: Prepare, tmp_path: Path) -> None:
+    names = ["u/night_owl", "@ada", "reader@example.org"]
+    rows = [storyrmb_row(i, chosen_writer=names[i % 3], source="human_llm") for i in range(9)]
+    payload = prepare(rows)
+    check(payload)
+    folder = unpack(payload, tmp_path / "hub")
+    assert not [n for n in names if n.encode() in b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())]
+    writers = [row["chosen_writer"] for row in rows_of(folder)]
+    assert len(set(writers)) == 3
+    assert all(writer.startswith("person-") and len(writer) == 19 for writer in writers)
+    assert [rows_of(folder)[i]["rejected_writers"][0] for i in range(2)] == ["model-b", "model-b"]
+    assert (tmp_path / "salt").stat().st_mode & 0o777 == 0o600
+
+
+def test_multiple_choice_and_eval_yaml(prepare: Prepare, tmp_path: Path) -> None:
+    rows = {row["id"]: row for row in (storyrmb_row(i) for i in range(40))}
+    payload = prepare(list(rows.values()))
+    folder = unpack(payload, tmp_path / "hub")
+    splits = load_dataset(str(folder), "multiple_choice")
+    assert splits["test"].num_rows == 40
+    assert {name: s.num_rows for name, s in splits.items() if name != "test"} == {
+        **dict.fromkeys(("coherence", "creativity", "characterization", "fluency", "relevance"), 8),
+        **dict.fromkeys(("human_llm", "llm_llm"), 20),
+    }
+    for row in splits["test"]:
+        original = rows[row["id"]]
+        assert row["choices"][row["answer"]] == original["chosen"]
+        assert sorted(row["choices"]) == sorted([original["chosen"], *original["rejected"]])
+        assert row["question"].endswith(original["prompt"])
+    # Forty fair draws from four places: each between 2 and 20 but for one case in 10,000.
+    places = [row["answer"] for row in splits["test"]]
+    assert all(2 <= places.count(place) <= 20 for place in range(4))
+    tasks = yaml.safe_load(payload.read("eval.yaml"))["tasks"]
+    assert {task["id"]: task["split"] for task in tasks} == {
+        "storyrmb": "test",
+        **{name: name for name in splits if name != "test"},
+    }
+
+
+def test_croissant(prepare: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mlcroissant reads the folder through croissant.json alone."""
+    mlcroissant = pytest.importorskip("mlcroissant")
+    rows = [storyrmb_row(i) for i in range(10)]
+    folder = unpack(prepare(rows), tmp_path / "hub")
+    dataset = mlcroissant.Dataset(folder / "croissant.json")
+    assert not dataset.metadata.ctx.issues.errors
+    got = list(dataset.records("human_llm/test"))
+    assert {row["human_llm/test/id"].decode() for row in got} == {r["id"] for r in rows if r["source"] == "human_llm"}
+    first = next(row for row in got if row["human_llm/test/id"] == b"rmb-0000")
+    assert [text.decode() for text in first["human_llm/test/rejected"]] == rows[0]["rejected"]
+    assert len(list(dataset.records("default/test"))) == 10
+
+
+def _list(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value

@@ -1,0 +1,72 @@
+"""The datasets in other tools' formats, read the way these tools read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from datasets import Dataset, load_dataset
+
+from storyalign.errors import DataError
+from storyalign.hub.rewardbench2 import export_rewardbench2
+from storyalign.hub.trl_pairs import export_trl
+from storyalign.records import Instance, PreferencePair
+from tests.rows import pair_row, storyrmb_row
+
+
+def test_rewardbench2(tmp_path: Path) -> None:
+    """What RewardBench 2's loader does with a dataset: the test split, unrolled to one row a completion."""
+    rows = [storyrmb_row(i) for i in range(12)]
+    assert export_rewardbench2(map(Instance.from_row, rows), tmp_path / "out") == 12
+    loaded = load_dataset(str(tmp_path / "out"), split="test")
+    assert set(loaded["total_completions"]) == {4}
+    assert set(loaded["num_correct"]) == {1}
+    unrolled = []
+    for row in loaded:
+        options = row["chosen"]
+        options.extend(row["rejected"])
+        for output in options:
+            one = {**row, "input": output}
+            del one["chosen"], one["rejected"]
+            unrolled.append(one)
+    flat = Dataset.from_pandas(pd.DataFrame(data=unrolled))
+    assert {"id", "prompt", "input", "subset"} <= set(flat.column_names)
+    assert flat.num_rows == sum(loaded["total_completions"]) == 48
+    # Put together again in groups: the first of each is the chosen one, the prompt and id are the group's.
+    for number, row in enumerate(rows):
+        group = flat.select(range(4 * number, 4 * number + 4))
+        assert list(group["input"]) == [row["chosen"], *row["rejected"]]
+        assert set(group["id"]) == {row["id"]}
+        assert set(group["prompt"]) == {row["prompt"]}
+        assert set(group["subset"]) == {row["dimension"]}
+
+
+def test_trl(tmp_path: Path) -> None:
+    """TRL calls it a conversational preference dataset, and its chat template keeps premise and story apart."""
+    trl = pytest.importorskip("trl")
+    from tests.tiny_models import tiny_tokenizer
+
+    rows = [pair_row(i) for i in range(10)]
+    assert export_trl(map(PreferencePair.from_row, rows), tmp_path / "out") == {"train": 8, "validation": 2}
+    splits = load_dataset(str(tmp_path / "out"))
+    assert {name: split.num_rows for name, split in splits.items()} == {"train": 8, "validation": 2}
+    row = next(r for r in splits["train"] if r["id"] == "pair-0000")
+    assert trl.is_conversational(row)
+    rendered = trl.apply_chat_template(row, tiny_tokenizer())
+    assert (
+        rendered["prompt"] + rendered["chosen"] == f"<|im_start|>user\n{rows[0]['prompt']}<|im_end|>\n"
+        f"<|im_start|>assistant\n{rows[0]['chosen']}<|im_end|>\n"
+    )
+
+
+def test_nothing_to_export(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no instances"):
+        export_rewardbench2([], tmp_path / "a")
+    with pytest.raises(DataError, match="no pairs"):
+        export_trl([], tmp_path / "b")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/thesis.tex").write_text("x")
+    with pytest.raises(DataError, match="holds something else"):
+        export_trl([PreferencePair.from_row(pair_row(0))], tmp_path / "c")

