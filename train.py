@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     training = recipe.training
     asked = launch.read_launch()
     launch.check_processes(asked, launch.world_size())
+    launch.shard_on_cpu(asked)
     launch.set_cpu_threads(asked, training.cpu_threads)
     say = launch.printer()
 

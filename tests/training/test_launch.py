@@ -43,6 +43,7 @@ def test_reads_what_the_launcher_was_asked_for(command: list[str], processes: in
         ("one_gpu", 1, None),
         ("ddp", 8, None),
         ("fsdp2", 8, "fsdp"),
+        ("fsdp2_cpu", 2, "fsdp"),
         ("deepspeed_zero3", 8, "deepspeed"),
     ],
 )

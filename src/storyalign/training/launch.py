@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import psutil
 import torch
-from accelerate import PartialState
+from accelerate import DistributedType, PartialState
 from accelerate.commands.config.config_args import default_config_file, load_config_from_file
 from accelerate.commands.launch import launch_command_parser
 
@@ -69,6 +69,24 @@ def check_processes(launch: Launch, processes: int) -> None:
             f"{launch.processes} processes were asked for, but {processes} came up; on CPU launch with "
             "--config_file recipes/accelerate/two_cpu.yaml (accelerate's --cpu and MULTI_CPU start a single process)"
         )
+
+
+def shard_on_cpu(launch: Launch) -> None:
+    """Let FSDP2 shard over gloo on a machine without an accelerator; accelerate alone would train whole copies.
+
+    Raises:
+        RecipeError: the kind of sharding that was asked for needs an accelerator.
+    """
+    state = PartialState()
+    if launch.sharding is None or state.device.type != "cpu":
+        return
+    if launch.sharding != "fsdp" or os.environ.get("FSDP_VERSION") != "2":
+        raise RecipeError(
+            f"{launch.sharding} was asked for, but without an accelerator only FSDP2 can shard; "
+            "launch with --config_file recipes/accelerate/fsdp2_cpu.yaml or two_cpu.yaml"
+        )
+    # The state is shared: an accelerator made from it now takes the path of accelerators, on the gloo backend.
+    state.distributed_type = DistributedType.MULTI_GPU
 
 
 def check_sharding(launch: Launch, sharded_as: str | None) -> None:
