@@ -20,6 +20,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 import bundled_package  # noqa: F401  before all that imports the kit
 import gradio as gr
 from best_of_n_tab import BestOfNTab
+from choice_book import ChoiceBook, choice_book_of
 from endpoints import best_of_n_endpoint, publish, rank_endpoint
 from explore_tab import ExploreTab
 from group_sources import HUB_ID, operator_sets
@@ -27,7 +28,7 @@ from leaderboard_tab import LeaderboardTab
 from look import head, theme
 from rank_tab import RankTab
 from request_size import RequestSize
-from results_shelf import Board, published, read_results
+from results_shelf import Board, published, read_results, result_places
 from starlette.middleware import Middleware
 from story_scorer import OneAtATime, StoryScorer, load_scorer
 from story_writer import StoryWriter, writer_of
@@ -48,6 +49,7 @@ def build_app(
     results: Sequence[Board] = (),
     *,
     writer: StoryWriter | None = None,
+    book: ChoiceBook | None = None,
     missing: str = "",
     data_problems: Sequence[str] = (),
     result_problems: Sequence[str] = (),
@@ -61,6 +63,7 @@ def build_app(
         datasets: the sets to explore.
         results: what scorers reached, one board a benchmark.
         writer: the endpoint that writes stories for the Best-of-N tab; without it there is no such tab.
+        book: takes down choices that visitors share; None keeps nothing.
         missing: why there is no model; shown to the visitor.
         data_problems: why other sets could not be loaded.
         result_problems: why other results could not be used.
@@ -80,7 +83,7 @@ def build_app(
                 with gr.Tab("Best of N", id="best-of-n"):
                     BestOfNTab(one, writer, limits).build()
             with gr.Tab("Explore", id="explore") as explore:
-                ExploreTab(datasets, data_problems, published(results), one).build(explore)
+                ExploreTab(datasets, data_problems, published(results), one, book).build(explore)
             with gr.Tab("Leaderboard", id="leaderboard"):
                 LeaderboardTab(results, result_problems, results_home).build()
     app.queue(max_size=limits.queue, default_concurrency_limit=8)
@@ -112,13 +115,14 @@ async def start() -> gr.Blocks:
     """
     scorer, missing = load_scorer(os.environ)
     datasets, data_problems = operator_sets(os.environ)
-    places = [place.strip() for place in os.environ.get("STORYALIGN_RESULTS", "").split(",") if place.strip()]
+    places = result_places(os.environ)
     results, result_problems = read_results(places, datasets)
     app = build_app(
         scorer,
         datasets,
         results,
         writer=writer_of(os.environ),
+        book=choice_book_of(os.environ),
         missing=missing,
         data_problems=data_problems,
         result_problems=result_problems,

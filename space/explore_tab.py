@@ -9,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 from blind_choice import Tally, count_answer, count_scorers, deal
+from choice_book import ChoiceBook
 from group_html import blind_html, open_html, tally_html
 from group_selection import Rewards, Wish, names_in, select, writers_in
 from group_sources import VisitorSets, menu
@@ -65,6 +66,7 @@ class ExploreTab:
         problems: why others could not be loaded.
         published: rewards that scorers gave the groups.
         scorer: the Space's own model; asked where nobody has published rewards.
+        book: takes down choices of visitors who agreed; None, the default, keeps nothing.
     """
 
     def __init__(
@@ -73,10 +75,11 @@ class ExploreTab:
         problems: Sequence[str] = (),
         published: Published | None = None,
         scorer: OneAtATime | None = None,
+        book: ChoiceBook | None = None,
     ):
         self.sets = dict(zip(menu(sets), sets, strict=True))
         self.problems, self.published, self.scorer = problems, published or {}, scorer
-        self.visitors = VisitorSets()
+        self.book, self.visitors = book, VisitorSets()
 
     def build(self, tab: gr.Tab) -> None:
         """Lay out the tab inside the current ``gr.Blocks``."""
@@ -115,6 +118,8 @@ class ExploreTab:
                 '<p class="sa-facts">A public dataset with the columns prompt, chosen and rejected.</p>',
                 apply_default_css=False,
             )
+        consent = "" if self.book is None else self.book.consent
+        self.share = gr.Checkbox(label=consent, value=False, visible=self.book is not None, container=False)
         self.walk = gr.State(Walk())
         self._connect(tab, back, onward, fetch)
 
@@ -131,7 +136,7 @@ class ExploreTab:
         self.mode.input(self.switch, [self.walk, self.mode], view, **quick)
         back.click(lambda walk: self.step(walk, -1), self.walk, view, **quick).then(None, js=SHOW_GROUP)
         onward.click(lambda walk: self.step(walk, 1), self.walk, view, **quick).then(None, js=SHOW_GROUP)
-        chosen = self.group.choose(self.choose, self.walk, view, **quick).then(None, js=SHOW_GROUP)
+        chosen = self.group.choose(self.choose, [self.walk, self.share], view, **quick).then(None, js=SHOW_GROUP)
         if self.scorer is not None:
             chosen.then(self.ask_model, self.walk, view, **{**quick, "concurrency_limit": 1, "concurrency_id": "model"})
         fetched = gr.on(
@@ -181,8 +186,8 @@ class ExploreTab:
             return self.view(walk)
         return self.view(replace(walk, at=(walk.at + by) % len(walk.found), picked=None))
 
-    def choose(self, walk: Walk, event: gr.EventData) -> list[Any]:
-        """Take the visitor's choice and show the answer."""
+    def choose(self, walk: Walk, share: bool, event: gr.EventData) -> list[Any]:
+        """Take the visitor's choice and show the answer; write it down only where the visitor shares it."""
         instance = self.current(walk)
         seat = getattr(event, "seat", None)
         if instance is None or walk.picked is not None or not isinstance(seat, int):
@@ -190,6 +195,8 @@ class ExploreTab:
         order = deal(instance, walk.seed)
         if not 0 <= seat < len(order):
             return self.view(walk)
+        if self.book is not None and share is True and instance.id not in walk.tally.answered:
+            self.book.note(walk.dataset, instance.id, order[seat])
         tally = count_answer(walk.tally, instance, order[seat], self.group_rewards(walk.dataset, instance))
         return self.view(replace(walk, picked=order[seat], tally=tally))
 

@@ -7,8 +7,9 @@ scorers is shown as reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,24 @@ def read_results(places: Iterable[str | Path], sets: Sequence[EvaluationSet]) ->
             problems.append(str(error))
             continue
         for path in [folder] if folder.is_file() else sorted(folder.rglob("*results*.json")):
-            _note_problem(problems, lambda path=path: _take_report(path, reported))
+            _note_problem(problems, folder, partial(_take_report, path, reported))
         for path in [] if folder.is_file() else sorted(folder.rglob("*.jsonl.scorer.json")):
             rewards = path.with_name(path.name.removesuffix(".scorer.json"))
-            _note_problem(problems, lambda rewards=rewards: _take_rewards(rewards, sets, verified))
+            _note_problem(problems, folder, partial(_take_rewards, rewards, sets, verified))
     boards = [_board(s, verified.get(s.digest, []), reported.pop(s.digest, {})) for s in sets if s.digest]
     boards += [_reported_board(digest, found) for digest, found in reported.items()]
     return [board for board in boards if board.rows], problems
+
+
+def result_places(settings: Mapping[str, str]) -> list[str]:
+    """Say where results are: ``STORYALIGN_RESULTS`` (by commas), else the folder around a model that was just trained.
+
+    Args:
+        settings: environment variables.
+    """
+    named = [place.strip() for place in settings.get("STORYALIGN_RESULTS", "").split(",") if place.strip()]
+    around = Path(settings.get("STORYALIGN_MODEL") or "-").parent
+    return named or ([str(around)] if (around / "results.json").is_file() else [])
 
 
 def published(boards: Sequence[Board]) -> dict[str, dict[str, Mapping[str, list[float | None]]]]:
@@ -106,11 +118,12 @@ def _folder(place: str | Path) -> Path:
         raise HubError(f"{place}: no such folder, and no dataset that can be had from the Hub ({reason})") from error
 
 
-def _note_problem(problems: list[str], take: Any) -> None:
+def _note_problem(problems: list[str], folder: Path, take: Callable[[], None]) -> None:
+    """Take one file; a problem is told without where on the server's disk the file lies."""
     try:
         take()
     except StoryAlignError as error:
-        problems.append(str(error))
+        problems.append(str(error).replace(f"{folder}/", ""))
 
 
 def _take_report(path: Path, reported: dict[str, dict[str, Any]]) -> None:

@@ -1,8 +1,12 @@
+import json
+import threading
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 from blind_choice import Tally, count_answer, count_scorers, deal
+from choice_book import ChoiceBook, choice_book_of
 from explore_tab import BLIND, HARDEST, OPEN, STORED, ExploreTab, Walk
 from group_html import blind_html, open_html, tally_html
 from group_selection import Wish, margin, select, writers_in
@@ -89,10 +93,10 @@ def test_a_visit(tab):
     *_, walk, place, score, page = tab.open_set(Walk(seed=3), "small set")
     assert "1 of 4" in place and "Choose D" in page and "after your first choice" in score
     order = deal(GROUPS[0], 3)
-    walk, _, score, page = tab.choose(walk, SimpleNamespace(seat=order.index(0)))
+    walk, _, score, page = tab.choose(walk, False, SimpleNamespace(seat=order.index(0)))
     assert "<strong>Yes.</strong>" in page and "<span><bdi>You</bdi></span> <strong>1</strong> of 1" in score
     assert "<bdi>steady/scorer</bdi></span> <strong>1</strong> of 1" in score
-    assert tab.choose(walk, SimpleNamespace(seat=order.index(1)))[0] == walk  # no second try
+    assert tab.choose(walk, False, SimpleNamespace(seat=order.index(1)))[0] == walk  # no second try
     walk, place, _, page = tab.step(walk, -1)
     assert "4 of 4" in place and "Choose A" in page
     walk, place, *_ = tab.step(walk, 1)
@@ -106,7 +110,7 @@ def test_a_visit(tab):
 @pytest.mark.parametrize("seat", [-1, 4, "0", None, 1.5])
 def test_a_seat_that_is_none_changes_nothing(tab, seat):
     walk = tab.open_set(Walk(seed=3), "small set")[5]
-    assert tab.choose(walk, SimpleNamespace(seat=seat))[0] == walk
+    assert tab.choose(walk, False, SimpleNamespace(seat=seat))[0] == walk
 
 
 def test_filters_and_the_hardest_groups_first(tab):
@@ -122,7 +126,7 @@ def test_the_own_model_answers_where_nobody_published_rewards():
     scorer = OneAtATime(FakeScorer())
     tab = ExploreTab([small_set()], scorer=scorer)
     walk = tab.open_set(Walk(seed=1), "small set")[5]
-    walk = tab.choose(walk, SimpleNamespace(seat=0))[0]
+    walk = tab.choose(walk, False, SimpleNamespace(seat=0))[0]
     walk, _, score, page = tab.ask_model(walk)
     assert "fake/scorer" in page and "fake/scorer" in score
     assert ExploreTab([small_set()], published={"d" * 64: REWARDS}, scorer=scorer).ask_model(walk)[0] != walk
@@ -159,3 +163,22 @@ def test_a_folder_of_the_server_is_no_dataset_of_a_visitor(tmp_path, monkeypatch
 def test_an_unreachable_hub_is_a_message():
     with pytest.raises(InputRefused, match="cannot be loaded from the Hub"):
         VisitorSets().load("nobody/nothing")
+
+
+def test_choices_are_kept_only_with_consent(tmp_path):
+    tab = ExploreTab([small_set()], book=ChoiceBook("owner/choices", tmp_path, threading.Lock()))
+    walk = tab.open_set(Walk(seed=3), "small set")[5]
+    seat = SimpleNamespace(seat=deal(GROUPS[0], 3).index(2))
+    assert tab.choose(walk, False, seat)[0].picked == 2
+    assert list(tmp_path.iterdir()) == []
+    walk = tab.choose(walk, True, seat)[0]
+    tab.choose(replace(walk, picked=None), True, seat)  # answered before: not a second time
+    rows = [json.loads(line) for path in tmp_path.iterdir() for line in path.read_text().splitlines()]
+    assert [{k: v for k, v in row.items() if k != "day"} for row in rows] == [
+        {"data": "small set", "id": "g0", "candidate": 2}
+    ]
+    assert "owner/choices" in tab.book.consent and "nothing is kept" in tab.book.consent
+
+
+def test_without_the_setting_there_is_no_book():
+    assert choice_book_of({}) is None

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.hub.running import running_hub
+from tests.space.conftest import SPACE
 
 UPLOAD = """
 import json
@@ -36,11 +37,33 @@ print(json.dumps(seen))
 
 @pytest.mark.full
 def test_public_sets_by_id(tmp_path):
-    from tests.space.conftest import SPACE
-
     with running_hub(tmp_path) as hub:
         hub.python(UPLOAD)
         seen = hub.python(VISIT, str(SPACE), home="visitor")  # with the operator's token in the environment
     assert seen["open"] == [3, "fluency"]
     assert "row 1: prompt is missing" in seen["other"]
     assert "cannot be loaded from the Hub" in seen["closed"]
+
+
+SHARE = """
+import json, sys, time
+sys.path.insert(0, sys.argv[1])
+from choice_book import choice_book_of
+from huggingface_hub import HfApi
+
+book = choice_book_of({"STORYALIGN_FEEDBACK": "demo/choices"}, every=0.02)
+book.note("small set", "g0", 2)
+for _ in range(100):
+    files = HfApi().list_repo_files("demo/choices", repo_type="dataset")
+    if any(name.startswith("choices/") for name in files):
+        break
+    time.sleep(0.3)
+print(json.dumps(files))
+"""
+
+
+@pytest.mark.full
+def test_shared_choices_are_committed(tmp_path):
+    with running_hub(tmp_path) as hub:
+        files = hub.python(SHARE, str(SPACE))
+    assert [name for name in files if name.startswith("choices/choices-") and name.endswith(".jsonl")]

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from board_html import board_html, charts_html
 from board_view import View, interval, shown_rows
-from leaderboard_tab import LeaderboardTab
-from results_shelf import Row, published, read_results
+from leaderboard_tab import NOTHING, LeaderboardTab
+from results_shelf import Row, published, read_results, result_places
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from tests.space.groups import instance, small_set, write_rewards
@@ -88,7 +88,7 @@ def test_rewards_of_other_stories_are_refused(tmp_path):
     changed.instances[0] = instance(0, k=2)
     boards, problems = read_results([tmp_path, tmp_path / "absent"], [changed])
     assert boards == []
-    assert "candidate 3 of a group of 3" in problems[0] and "no such folder" in problems[1]
+    assert problems[0].startswith("rewards.jsonl:4 (id g0): candidate 3") and "no such folder" in problems[1]
 
 
 def test_sorting_filtering_and_missing_figures(boards):
@@ -156,3 +156,14 @@ def test_a_broken_row_is_drawn_and_nothing_of_it_becomes_markup():
 
 def test_without_results_the_tab_says_what_to_do(tmp_path):
     assert read_results([], [many()]) == ([], [])
+    assert "make demo" in NOTHING
+
+
+def test_results_stand_around_the_model_just_trained(tmp_path):
+    (tmp_path / "model").mkdir()
+    settings = {"STORYALIGN_MODEL": str(tmp_path / "model")}
+    assert result_places(settings) == []
+    (tmp_path / "results.json").write_text("{}", encoding="utf-8")
+    assert result_places(settings) == [str(tmp_path)]
+    assert result_places({**settings, "STORYALIGN_RESULTS": "a, owner/b"}) == ["a", "owner/b"]
+    assert result_places({}) == []

@@ -32,6 +32,7 @@ VERBS: tuple[str, ...] = (
     "doctor",
     "release",
     "export",
+    "app",
 )
 """Modules of this package that hold verbs; each has ``register(app)``."""
 
