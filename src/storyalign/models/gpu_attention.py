@@ -41,9 +41,11 @@ def varlen_causal(
     """
     from torch.nn.attention.varlen import varlen_attn
 
-    rows = [t[0].transpose(0, 1).contiguous() for t in (query, key, value)]
-    grouped = query.shape[1] != key.shape[1]
-    output = varlen_attn(*rows, starts, starts, longest, longest, scale=scale, window_size=(-1, 0), enable_gqa=grouped)
+    q, k, v = (t[0].transpose(0, 1).contiguous() for t in (query, key, value))
+    output = varlen_attn(
+        q, k, v, starts, starts, longest, longest,
+        scale=scale, window_size=(-1, 0), enable_gqa=query.shape[1] != key.shape[1],
+    )  # fmt: skip
     assert isinstance(output, torch.Tensor)
     return output.unsqueeze(0)
 
