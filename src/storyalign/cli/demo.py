@@ -116,7 +116,7 @@ def _train(out: Path, quick: bool, build_key: str) -> None:
     recipe = package / "recipes" / "demo.yaml"
     key = digest(build_key, recipe.read_text(encoding="utf-8"), str(quick), storyalign.__version__)
     state = out / "demo.json"
-    trained = next(read_jsonl(state)).row.get("key") if state.is_file() else None
+    trained = json.loads(state.read_bytes()).get("key") if state.is_file() else None
     if trained == key and (out / "model" / "config.json").is_file():
         typer.echo(f"{out / 'model'}: trained by an earlier run with the same sample and recipe; kept")
         return
