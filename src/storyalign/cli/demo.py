@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -122,19 +123,42 @@ def _train(out: Path, quick: bool, build_key: str) -> None:
         return
     command = [
         *(sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"),
-        *("--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"),
+        *(
+            "--num_processes",
+            "1",
+            "--num_machines",
+            "1",
+            "--mixed_precision",
+            "no",
+            "--dynamo_backend",
+            "no",
+            "--quiet",
+        ),
         str(package / "train.py"),
         *("--config", str(recipe), "--output_dir", str(out / "model")),
         *(QUICK_OPTIONS if quick else ()),
         *(("--overwrite",) if trained is not None else ()),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(os.cpu_count() or 1))}
-    code = subprocess.run(command, env=environment, check=False).returncode
-    if code == 130 or code < 0:
-        raise KeyboardInterrupt
+    # The launcher would die of Ctrl-C with a traceback; train.py sets a handler of its own and saves a checkpoint.
+    process = subprocess.Popen(command, env=environment, preexec_fn=_ignore_ctrl_c)
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        typer.echo("\nstopping at the end of this step; Ctrl-C again stops at once", err=True)
+        try:
+            process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+        raise
     if code:
         raise ModelError(f"training ended with exit code {code}; what it says above tells why, then run the demo again")
     write_json(state, {"key": key})
+
+
+def _ignore_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _quick_data(raw: Path) -> Path:
