@@ -11,7 +11,7 @@ OUT ?= runs/demo
 help:
 	@echo "make demo       build the sample datasets, train a small reward model on them, score it"
 	@echo "make app        open the web demo with the model just trained"
-	@echo "make test       run the tests                make test-full   also the slow ones"
+	@echo "make test       run the tests                make test-full   also slow ones and the browser"
 	@echo "make lint       ruff and mypy                make bench       ratio benchmarks (bench-long: the rest)"
 	@echo "make install    make .venv only              make clean       remove .venv and what demo wrote"
 
@@ -33,7 +33,7 @@ app: $(STAMP)
 	$(ACTIVATE) STORYALIGN_MODEL=$${STORYALIGN_MODEL:-$(OUT)/model} python space/app.py
 
 test: $(STAMP)
-	$(ACTIVATE) python -m pytest -m "not full"
+	$(ACTIVATE) python -m pytest -m "not full and not browser"
 
 test-full: $(STAMP)
 	$(ACTIVATE) python -m pytest
