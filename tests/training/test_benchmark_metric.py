@@ -27,7 +27,7 @@ def test_accuracy_is_logged_with_every_validation(tmp_path: Path) -> None:
     trainer, _ = build(
         "--model_name_or_path", str(base), "--dataset_name", str(pairs), "--output_dir", str(tmp_path / "m"),
         "--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--save_strategy", "no",
-        "--disable_tqdm", "true", "--learning_rate", "0",
+        "--disable_tqdm", "true", "--learning_rate", "0", "--validation_share", "0.25",
     )  # fmt: skip
     metric = BenchmarkMetric(str(benchmark(tmp_path / "b.jsonl", 9)), trainer.processing_class, 512)
     trainer.more_metrics = metric

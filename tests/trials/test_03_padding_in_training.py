@@ -24,7 +24,7 @@ def test_loss_falls_on_separable_pairs(tmp_path: Path, tokenizer: dict[str, obje
     trainer, _ = build(
         "--model_name_or_path", str(base), "--dataset_name", str(pairs), "--output_dir", str(tmp_path / "m"),
         "--per_device_train_batch_size", "4", "--num_train_epochs", "4", "--learning_rate", "3e-3",
-        "--logging_steps", "10", "--save_strategy", "no", "--disable_tqdm", "true",
+        "--logging_steps", "1", "--save_strategy", "no", "--disable_tqdm", "true",
     )  # fmt: skip
     trainer.train()
     losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]

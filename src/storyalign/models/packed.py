@@ -174,6 +174,8 @@ def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any 
     lengths = [int(n) for n in segment_lengths]
     device = input_ids.device
     starts = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=device)
+    # An adapter's wrapper hands on every argument that it knows, set or not.
+    kwargs = {name: value for name, value in kwargs.items() if value is not None and name != "return_dict"}
     hidden = getattr(self, self.base_model_prefix)(
         input_ids=input_ids,
         # Four dimensions: transformers takes it as a finished mask and builds none; the attention ignores it.
@@ -183,7 +185,9 @@ def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any 
         segment_starts=starts,
         **kwargs,
     ).last_hidden_state
-    return SequenceClassifierOutputWithPast(logits=self.score(hidden[0, starts[1:] - 1]))
+    with torch.autocast(device.type, enabled=False):  # under mixed precision the head still computes in its own
+        rewards = self.score(hidden[0, starts[1:] - 1].to(next(self.score.parameters()).dtype))
+    return SequenceClassifierOutputWithPast(logits=rewards)
 
 
 @torch.no_grad()

@@ -76,7 +76,7 @@ class StoryRewardTrainer(RewardTrainer):
             model=model,
             args=args,
             train_dataset=train.rows,
-            eval_dataset=None if validation is None else validation.rows,
+            eval_dataset=self._rows_to_validate(),
             processing_class=tokenizer,
             peft_config=peft_config,
             callbacks=list(callbacks),
@@ -93,6 +93,12 @@ class StoryRewardTrainer(RewardTrainer):
 
     def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
         return dataset  # tokenised by the kit, with its own policy for long pairs
+
+    def _rows_to_validate(self) -> Any:
+        if self.validation_pairs is not None:
+            return self.validation_pairs.rows
+        # transformers wants some rows wherever it evaluates; ``evaluate`` reads the benchmark instead of them.
+        return None if self.more_metrics is None else self.train_pairs.rows
 
     def get_train_dataloader(self) -> PairLoader:
         """Batches for this process, dealt by real tokens."""
