@@ -3,7 +3,11 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
+
+# Started in the background by a script, this process and the servers of its tests would ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _home = tempfile.mkdtemp(prefix="storyalign-hf-")
 atexit.register(shutil.rmtree, _home, ignore_errors=True)

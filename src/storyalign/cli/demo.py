@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ import typer
 import yaml
 
 from storyalign.errors import DataError, ModelError
-from storyalign.files import read_jsonl, write_json, write_jsonl
+from storyalign.files import write_json, write_jsonl
 from storyalign.text import digest
 
 QUICK_INSTANCES = 12
@@ -44,7 +43,7 @@ def register(app: typer.Typer) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for model, rewards, results and report.")] = Path("runs/demo"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Two training steps, a few instances: shows the way, not a result.")
+        bool, typer.Option("--quick", help="Two training steps, twelve instances: shows the way, not a result.")
     ] = False,
 ) -> None:
     """Run the five steps; the help text stands in ``register``."""
@@ -54,16 +53,15 @@ def demo(
         typer.echo("A quick run: the model stays all but untrained, and its figures mean nothing.")
 
     _say(1, "build ./storyrmb and ./story_preferences from the embedded sample")
-    build_key = _build_sample(out / "raw")
+    build_key = _build_sample(out / "raw", quick)
     _say(2, 'load them back: load_dataset("storyrmb"), load_dataset("story_preferences")')
     _load_back()
     _say(3, f"fine-tune: accelerate launch train.py --config recipes/demo.yaml --output_dir {out / 'model'}")
     _train(out, quick, build_key)
     _say(4, "score every story")
-    data = _quick_data(out / "raw") if quick else Path("storyrmb")
-    _score(out, data)
+    _score(out)
     _say(5, "measure: the metric through evaluate.load, beside scorers that cannot read")
-    _measure(out, data)
+    _measure(out)
 
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     typer.echo(f"\nDone in {minutes} min {seconds} s. What to try next:")
@@ -77,11 +75,12 @@ def _say(step: int, text: str) -> None:
     typer.secho(f"\n[{step}/5] {text}", bold=True)
 
 
-def _build_sample(raw: Path) -> str:
+def _build_sample(raw: Path, quick: bool) -> str:
     from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
     from storyalign.preferences.sample import sample_instances, sample_pairs
 
-    write_jsonl(raw / "storyrmb.jsonl", (item.to_row() for item in sample_instances()))
+    instances = sample_instances()[: QUICK_INSTANCES if quick else None]
+    write_jsonl(raw / "storyrmb.jsonl", (item.to_row() for item in instances))
     write_jsonl(raw / "story_preferences.jsonl", (pair.to_row() for pair in sample_pairs()))
     built = []
     for name, build in (("storyrmb", build_storyrmb), ("story_preferences", build_story_preferences)):
@@ -161,31 +160,25 @@ def _ignore_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _quick_data(raw: Path) -> Path:
-    path = raw / "storyrmb-quick.jsonl"
-    write_jsonl(path, (line.row for line in islice(read_jsonl(raw / "storyrmb.jsonl"), QUICK_INSTANCES)))
-    return path
-
-
-def _score(out: Path, data: Path) -> None:
+def _score(out: Path) -> None:
     from storyalign.cli.score import score
 
     used = yaml.safe_load((out / "model" / "recipe.yaml").read_text(encoding="utf-8"))
     # Training used bf16 where the processor has instructions for it; scoring is about twice as fast there too.
-    score(str(out / "model"), str(data), out / "rewards.jsonl", dtype="bf16" if used.get("bf16") else "fp32")
+    score(str(out / "model"), "storyrmb", out / "rewards.jsonl", dtype="bf16" if used.get("bf16") else "fp32")
 
 
-def _measure(out: Path, data: Path) -> None:
+def _measure(out: Path) -> None:
     from storyalign.cli.evaluate import evaluate
 
     evaluate(
-        [str(out / "rewards.jsonl"), str(data)],
+        [str(out / "rewards.jsonl"), "storyrmb"],
         json_file=out / "results.json",
         html=out / "report.html",
         charts=out / "charts",
     )
     own = next(row for row in json.loads((out / "results.json").read_bytes())["scorers"] if row["kind"] == "model")
-    metric = _metric(out, data)
+    metric = _metric(out)
     typer.echo(
         f'evaluate.load("evaluate_metric/storyrmb_accuracy"): accuracy {metric["accuracy"]:.4f}, '
         f"macro {metric['macro_accuracy']:.4f}, n {metric['n']}"
@@ -195,7 +188,7 @@ def _measure(out: Path, data: Path) -> None:
             raise DataError(f"the metric says {key} {metric[key]}, the report {own[key]}; please report this as a bug")
 
 
-def _metric(out: Path, data: Path) -> dict[str, Any]:
+def _metric(out: Path) -> dict[str, Any]:
     """Compute the metric as a user does, from plain lists."""
     import evaluate as evaluate_library
 
@@ -203,7 +196,7 @@ def _metric(out: Path, data: Path) -> dict[str, Any]:
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.evaluation.scored_sets import read_scored_set
 
-    instances = load_evaluation_set(data)
+    instances = load_evaluation_set("storyrmb")
     rewards = read_scored_set(out / "rewards.jsonl", instances).rewards
     folder = Path(storyalign.__file__).parent / "evaluate_metric" / "storyrmb_accuracy"
     metric = evaluate_library.load(str(folder), "grouped")
