@@ -44,3 +44,16 @@ def test_foreign_rewards_are_refused(call, tmp_path):
     rewards = write_rewards(tmp_path / "r.jsonl", rewards_rows(benchmark(seed=9), by_length, "a" * 64), "a" * 64)
     code, _, err = call("audit", "shortcuts", write_data(tmp_path / "d.jsonl", benchmark()), rewards)
     assert code == 2 and err.count("\n") == 1
+
+
+def test_tables(call, tmp_path):
+    code, out, err = call("audit", "table", "paper:1", "--json", "t.json")
+    assert code == 0, err
+    assert "15 averages: 12 fit the mean over groups (micro), 2 the mean over columns (macro), 2 of them both" in out
+    assert "3 neither; 10 of 75 cells are no k/N" in out
+    assert len(json.loads((tmp_path / "t.json").read_text())["impossible"]) == 10
+    (tmp_path / "mine.csv").write_text("model,fluency,mean\nx,33.3,33.3\n")
+    assert call("audit", "table", "mine.csv", "--groups", "fluency=3")[0] == 0
+    for arguments in (("mine.csv",), ("mine.csv", "--groups", "fluency=0"), ("none.csv", "--groups", "a=1")):
+        code, _, err = call("audit", "table", *arguments)
+        assert code == 2 and err.count("\n") == 1

@@ -1,0 +1,236 @@
+"""Can a published table of accuracies be true? Averages and cells checked against the sizes of the groups.
+
+An accuracy over ``N`` groups is ``k/N`` for a whole number ``k``, so with few groups most decimals cannot occur. And an
+average of columns is either the mean over groups (micro) or the mean over columns (macro): which one a printed figure
+is, the columns themselves tell, up to rounding. A rounded cell may be half a unit off and so may the average; together
+that is one unit of the last digit, the tolerance used here.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from importlib.resources import files
+from io import StringIO
+from typing import Any, Literal, NamedTuple
+
+from storyalign.errors import DataError, RecipeError
+
+STORYRMB_SIZES: Mapping[str, int] = {
+    "coherence": 265,
+    "creativity": 292,
+    "characterization": 215,
+    "fluency": 225,
+    "relevance": 136,
+}
+"""Instances of StoryRMB by dimension (section 2.2)."""
+
+PAPER_TABLES: Mapping[str, str] = {"paper:1": "table_1.csv", "paper:2": "table_2.csv"}
+"""Tables that ship with the kit: the rows of the paper's Table 1, and those of Table 2 that Table 1 has not."""
+
+Fit = Literal["micro", "macro", "both", "neither"]
+
+
+class PrintedRow(NamedTuple):
+    """One row as printed: the number of decimals counts."""
+
+    name: str
+    cells: Mapping[str, Decimal]
+    """Column -> percent."""
+    average: Decimal | None
+
+
+class ImpossibleCell(NamedTuple):
+    """A percentage that no whole number of right groups gives."""
+
+    row: str
+    column: str
+    printed: str
+    n: int
+    below: str
+    """The nearest possible ``k/N`` below it, with its percentage."""
+    above: str
+    cut_from: str | None
+    """The ``k/N`` whose decimals were cut off instead of rounded, where there is one."""
+
+
+class AuditedRow(NamedTuple):
+    """One row and what its average is."""
+
+    name: str
+    average: str | None
+    micro: float
+    """Percent, from the printed cells and the sizes."""
+    macro: float
+    fit: Fit | None
+    """None where the row has no average."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAudit:
+    """Everything found in one table."""
+
+    name: str
+    sizes: dict[str, int]
+    rows: list[AuditedRow]
+    impossible: list[ImpossibleCell]
+    n_cells: int
+
+    def count(self, *fits: Fit) -> int:
+        """Count the rows whose average fits in one of these ways."""
+        return sum(row.fit in fits for row in self.rows)
+
+    @property
+    def summary(self) -> str:
+        """The finding in one line."""
+        n = sum(row.fit is not None for row in self.rows)
+        return (
+            f"{n} averages: {self.count('micro', 'both')} fit the mean over groups (micro), "
+            f"{self.count('macro', 'both')} the mean over columns (macro), {self.count('both')} of them both, "
+            f"{self.count('neither')} neither; {len(self.impossible)} of {self.n_cells} cells are no k/N"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain JSON values."""
+        rows = [row._asdict() for row in self.rows]
+        cells = [cell._asdict() for cell in self.impossible]
+        return {**asdict(self), "rows": rows, "impossible": cells, "summary": self.summary}
+
+
+def audit_table(name: str, rows: Sequence[PrintedRow], sizes: Mapping[str, int]) -> TableAudit:
+    """Check every average and every cell.
+
+    Args:
+        name: what to call the table.
+        rows: as printed, in percent.
+        sizes: column -> groups behind it, for every column.
+
+    Raises:
+        RecipeError: a column has no size.
+    """
+    lowered = {column.casefold(): size for column, size in sizes.items()}
+    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
+    missing = [column for column in columns if column.casefold() not in lowered]
+    if missing:
+        raise RecipeError(f"{name}: no group size for {', '.join(missing)}; name it as --groups {missing[0]}=N")
+    size_of = {column: lowered[column.casefold()] for column in columns}
+    impossible = [
+        found
+        for row in rows
+        for column, cell in row.cells.items()
+        if (found := _impossible(row.name, column, cell, size_of[column])) is not None
+    ]
+    audited = [_audit_row(row, size_of) for row in rows if row.cells]
+    return TableAudit(name, size_of, audited, impossible, sum(len(row.cells) for row in rows))
+
+
+def possible(printed: Decimal, n: int) -> int | None:
+    """Find ``k`` so that ``k/n``, rounded to as many decimals, is the printed percentage; None where there is none.
+
+    A half may be rounded either way.
+
+    >>> possible(Decimal("17.0"), 265), possible(Decimal("25.1"), 292)
+    (45, None)
+    """
+    value, half = Fraction(printed), _unit(printed) / 2
+    k = max(0, math.ceil((value - half) * n / 100))
+    return k if k <= n and Fraction(100 * k, n) <= value + half else None
+
+
+def _impossible(row: str, column: str, printed: Decimal, n: int) -> ImpossibleCell | None:
+    if possible(printed, n) is not None:
+        return None
+    value = Fraction(printed)
+    below = math.floor(value * n / 100)
+    cut = math.ceil(value * n / 100)
+    is_cut = cut <= n and Fraction(100 * cut, n) < value + _unit(printed)
+    return ImpossibleCell(
+        row, column, str(printed), n, _share(below, n), _share(below + 1, n), _share(cut, n) if is_cut else None
+    )
+
+
+def _share(k: int, n: int) -> str:
+    return f"{k}/{n} = {100 * k / n:.2f}"
+
+
+def _audit_row(row: PrintedRow, sizes: Mapping[str, int]) -> AuditedRow:
+    values = {column: Fraction(cell) for column, cell in row.cells.items()}
+    micro = sum((sizes[c] * v for c, v in values.items()), Fraction(0)) / sum(sizes[c] for c in values)
+    macro = sum(values.values(), Fraction(0)) / len(values)
+    fit: Fit | None = None
+    if row.average is not None:
+        # The coarsest cell says how far rounding can have moved either mean.
+        coarsest = max((_unit(cell) for cell in row.cells.values()), default=Fraction(1))
+        slack = (coarsest + _unit(row.average)) / 2
+        near = [abs(Fraction(row.average) - mean) <= slack for mean in (micro, macro)]
+        fit = "both" if all(near) else "micro" if near[0] else "macro" if near[1] else "neither"
+    return AuditedRow(row.name, None if row.average is None else str(row.average), float(micro), float(macro), fit)
+
+
+def _unit(printed: Decimal) -> Fraction:
+    """Give the unit of the last printed digit."""
+    exponent = printed.as_tuple().exponent
+    return Fraction(1, 10**-exponent) if isinstance(exponent, int) and exponent < 0 else Fraction(1)
+
+
+def read_table(text: str, name: str, average: str | None = None) -> list[PrintedRow]:
+    """Read a table from CSV: names in the first column, accuracies in percent, the average in a column of its own.
+
+    Args:
+        text: the CSV.
+        name: the file, for messages.
+        average: the column that holds the average; by default the one called so, or macro, micro, mean, overall.
+
+    Raises:
+        DataError: a cell is no number between 0 and 100, or the table has no rows.
+        RecipeError: there is no such column.
+    """
+    lines = list(_lines(text))
+    if len(lines) < 2 or len(lines[0][1]) < 2:
+        raise DataError(f"{name}: expected a line of column names and at least one row")
+    head = lines[0][1]
+    if average is not None and average not in head[1:]:
+        raise RecipeError(f"{name}: has no column {average!r}; its columns are {', '.join(head[1:])}")
+    named = average or next((h for h in head[1:] if h.strip().casefold() in _AVERAGES), None)
+    rows = []
+    for number, cells in lines[1:]:
+        if len(cells) != len(head):
+            raise DataError(f"{name}:{number}: {len(cells)} cells under {len(head)} column names")
+        values = {
+            column: _percent(cell, f"{name}:{number} ({cells[0]}), {column}")
+            for column, cell in zip(head[1:], cells[1:], strict=True)
+            if cell
+        }
+        mean = values.pop(named, None) if named else None
+        rows.append(PrintedRow(cells[0], values, mean))
+    return rows
+
+
+_AVERAGES = {"average", "avg", "mean", "overall", "micro", "macro", "accuracy", "macro_accuracy"}
+
+
+def paper_table(name: str) -> list[PrintedRow]:
+    """Give a table that ships with the kit, ``paper:1`` or ``paper:2``."""
+    text = files(__package__).joinpath("tables", PAPER_TABLES[name]).read_text("utf-8")
+    return read_table(text, name)
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(StringIO(text))
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            yield reader.line_num, [cell.strip() for cell in cells]
+
+
+def _percent(cell: str, where: str) -> Decimal:
+    try:
+        value = Decimal(cell.strip().removesuffix("%").strip())
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or not 0 <= value <= 100:
+        raise DataError(f"{where}: {cell!r} is no percentage from 0 to 100")
+    return value
