@@ -1,0 +1,1 @@
+"""StoryRMB: from premises to instances with a chosen story (section 2)."""
