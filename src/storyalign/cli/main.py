@@ -29,6 +29,7 @@ VERBS: tuple[str, ...] = (
     "evaluate",
     "rank",
     "audit",
+    "stats",
     "doctor",
     "release",
     "export",

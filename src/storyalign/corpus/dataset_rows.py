@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from storyalign.errors import DataError, HubError
+
+ALL = "all"
+"""In place of a split: all of them. ``datasets`` gives no split this name."""
 
 
 class DatasetRow(NamedTuple):
@@ -40,7 +44,7 @@ def open_dataset(
     Args:
         data: a folder that ``load_dataset`` understands, or a Hub id.
         config: the configuration; the default one if None.
-        split: the split; if None the only one there is, else ``test``.
+        split: the split, or ``all`` for one after another; if None the only one there is, else ``test``.
         revision: a revision of the Hub dataset.
 
     Raises:
@@ -59,11 +63,13 @@ def open_dataset(
             raise DataError(f"{data}: cannot be loaded as a dataset ({reason})") from error
         raise HubError(f"{data}: no file or folder of that name, and not loadable from the Hub ({reason})") from error
     chosen = split or (next(iter(splits)) if len(splits) == 1 else "test")
-    if chosen not in splits:
+    if chosen != ALL and chosen not in splits:
         raise DataError(f"{data}: no split {chosen!r}; name one with --split: {', '.join(map(str, splits))}")
     name = Path(data).resolve().name if is_folder else str(data)
     name += f"@{revision}" if revision else ""
     name += f" ({config})" if config and config != "default" else ""
+    if chosen == ALL:
+        return DatasetRows(name, chain.from_iterable(_rows(rows, f"{name} [{own}]") for own, rows in splits.items()))
     name += f" [{chosen}]" if chosen != "test" else ""
     return DatasetRows(name, _rows(splits[chosen], name))
 

@@ -105,7 +105,7 @@ def _instances(rows: Iterable[Line | DatasetRow]) -> list[Instance]:
     instances: dict[str, Instance] = {}
     for place in rows:
         try:
-            item = Instance.from_row(_group_of(place.row))
+            item = Instance.from_row(group_of(place.row))
             if item.id in instances:
                 raise BadRow(f"the id {item.id} stands twice; ids must tell instances apart")
         except BadRow as error:
@@ -114,7 +114,7 @@ def _instances(rows: Iterable[Line | DatasetRow]) -> list[Instance]:
     return list(instances.values())
 
 
-def _group_of(row: dict[str, Any]) -> Mapping[str, Any]:
+def group_of(row: dict[str, Any]) -> Mapping[str, Any]:
     """Take a preference pair as a group of two, and say what other rows are."""
     if isinstance(row.get("rejected"), str):
         writer = row.get("rejected_writer")

@@ -1,0 +1,117 @@
+"""The verb ``stats``: how large a dataset is and how long its stories are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from storyalign.cli.data_options import Config
+from storyalign.errors import DataError, ModelError, RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.audit.story_lengths import DatasetLengths
+    from storyalign.corpus.story_groups import StoryGroup
+
+_HELP = """
+Describe datasets as the paper's Table 9 does: instances, sources, words of a story; with a tokenizer also tokens, and
+the share of conversations that do not fit a context.
+
+A Chinese or Japanese character counts as one word. Lengths are those of single stories: all four of an instance, both
+of a pair.
+
+Examples:
+
+  storyalign stats ./storyrmb ./story_preferences
+
+  storyalign stats ./storyrmb --tokenizer runs/demo/model --context 1024 --context 8192
+
+  storyalign stats stories.jsonl --json stats.json --markdown table9.md
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("stats", help=_HELP, no_args_is_help=True)(stats)
+
+
+def stats(
+    data: Annotated[list[str], typer.Argument(help="Dataset folders, JSONL files, Hub datasets.")],
+    tokenizer: Annotated[str | None, typer.Option(help="Count tokens with this tokenizer: a folder or Hub id.")] = None,
+    context: Annotated[list[int] | None, typer.Option(min=1, help="A context in tokens; may be repeated.")] = None,
+    config: Config = None,
+    split: Annotated[str | None, typer.Option(help="Only this split; all of them by default.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
+) -> None:
+    """Describe datasets; the help text stands in ``register``."""
+    if context and tokenizer is None:
+        raise RecipeError("--context counts tokens; name a tokenizer with --tokenizer")
+
+    from storyalign.cli.length_tables import lengths_markdown, print_lengths
+    from storyalign.cli.terminal import open_console, say
+    from storyalign.files import write_json, write_text
+
+    count = _token_counter(tokenizer) if tokenizer else None
+    found = [_measure(one, config, split, tokenizer, context or [], count) for one in data]
+    out = open_console()
+    print_lengths(out, found)
+    if json_file:
+        write_json(json_file, {"datasets": [one.to_json() for one in found]})
+    if markdown:
+        write_text(markdown, lengths_markdown(found))
+    for written in (json_file, markdown):
+        if written:
+            say(out, f"wrote {written}", "")
+
+
+TokenCounter = Callable[[Sequence[tuple[str, str]]], list[int]]
+
+
+def _measure(
+    data: str,
+    config: str | None,
+    split: str | None,
+    tokenizer: str | None,
+    limits: list[int],
+    count: TokenCounter | None,
+) -> DatasetLengths:
+    from tqdm import tqdm
+
+    from storyalign.audit.story_lengths import LengthCounter, in_batches
+    from storyalign.corpus.story_groups import open_story_groups
+
+    name, groups = open_story_groups(data, config, split)
+    counter = LengthCounter(tokenizer, limits)
+    with tqdm(desc=name, unit=" groups", leave=False, disable=None) as bar:
+        for batch in in_batches(groups):
+            tokens = iter(count(_pairs(batch)) if count else ())
+            for group in batch:
+                counter.add(group, [next(tokens) for _ in group.stories] if count else ())
+            bar.update(len(batch))
+    result = counter.result(name)
+    if result is None:
+        raise DataError(f"{data}: holds no story with a text")
+    return result
+
+
+def _pairs(batch: list[StoryGroup]) -> list[tuple[str, str]]:
+    return [(group.premise, story) for group in batch for story in group.stories]
+
+
+def _token_counter(name: str) -> TokenCounter:
+    from storyalign.models.chat import render_many
+
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        from storyalign.errors import MissingExtraError
+
+        raise MissingExtraError("train", "transformers") from error
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{name}: no tokenizer can be loaded ({' '.join(str(error).split())[:200]})") from error
+    return lambda pairs: [len(conversation) for conversation in render_many(tokenizer, pairs)]
