@@ -20,7 +20,7 @@ import json
 
 import datasets
 
-CONSTRUCTIONS = ["back_generation", "rewriting", "guided_continuation", "llm_pairs"]
+CONSTRUCTIONS = ["back_generation", "rewriting", "guided_continuation", "llm_pairs", "imported"]
 SPLITS = ["train", "validation"]
 
 FEATURES = datasets.Features(
@@ -97,6 +97,9 @@ class StoryPreferences(datasets.GeneratorBasedBuilder):
         ),
         datasets.BuilderConfig(
             name="llm_pairs", version=VERSION, description="Two stories by LLMs; an LLM judged which is better."
+        ),
+        datasets.BuilderConfig(
+            name="imported", version=VERSION, description="Pairs of an existing preference set, judged by its readers."
         ),
     ]
     DEFAULT_CONFIG_NAME = "default"

@@ -22,6 +22,12 @@ SOURCES = accuracy.SOURCES
 CONSTRUCTIONS = ("back_generation", "rewriting", "guided_continuation", "llm_pairs")
 """The four ways a preference pair is made (section 3.1)."""
 
+IMPORTED = "imported"
+"""The construction of a pair that the kit did not make: it comes from an existing preference set."""
+
+PAIR_LABELS = (*CONSTRUCTIONS, IMPORTED)
+"""What the column ``construction`` may hold."""
+
 Status = Literal["scored", "too_long", "not_finite", "failed"]
 
 
@@ -160,7 +166,7 @@ class PreferencePair:
         prompt, chosen, rejected = _text(row, "prompt"), _text(row, "chosen"), _text(row, "rejected")
         if chosen == rejected:
             raise BadRow("chosen and rejected are the same text")
-        construction = _name(row, "construction", CONSTRUCTIONS)
+        construction = _name(row, "construction", PAIR_LABELS)
         if construction is None:
             raise BadRow("construction is missing")
         return cls(

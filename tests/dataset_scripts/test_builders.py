@@ -21,9 +21,9 @@ def build(builder: Any, tmp_path: Path, **options: Any) -> Any:
 def test_names_agree_with_the_row_classes() -> None:
     assert tuple(storyrmb.DIMENSIONS) == records.DIMENSIONS
     assert tuple(storyrmb.SOURCES) == records.SOURCES
-    assert tuple(story_preferences.CONSTRUCTIONS) == records.CONSTRUCTIONS
+    assert tuple(story_preferences.CONSTRUCTIONS) == records.PAIR_LABELS
     assert {c.name for c in storyrmb.StoryRMB.BUILDER_CONFIGS} == {"default", *records.SOURCES}
-    assert {c.name for c in story_preferences.StoryPreferences.BUILDER_CONFIGS} == {"default", *records.CONSTRUCTIONS}
+    assert {c.name for c in story_preferences.StoryPreferences.BUILDER_CONFIGS} == {"default", *records.PAIR_LABELS}
 
 
 def test_columns_agree_with_the_row_classes() -> None:

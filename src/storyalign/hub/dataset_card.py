@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from storyalign._version import __version__
 from storyalign.hub.dataset_configs import ConfigFacts
 from storyalign.hub.dataset_statistics import DatasetStatistics
-from storyalign.records import CONSTRUCTIONS, DIMENSIONS, SOURCES
+from storyalign.records import DIMENSIONS, PAIR_LABELS, SOURCES
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -83,7 +83,7 @@ def render_card(facts: CardFacts) -> str:
     environment.filters["cell"] = _cell
     body = environment.get_template(f"{facts.dataset}.md.jinja").render(
         facts=facts, statistics=facts.statistics, version=__version__, dimensions=DIMENSIONS, sources=SOURCES,
-        constructions=CONSTRUCTIONS,
+        constructions=PAIR_LABELS,
     )  # fmt: skip
     return f"---\n{_front_matter(facts).to_yaml()}\n---\n\n{body}"
 

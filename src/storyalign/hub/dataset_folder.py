@@ -17,7 +17,7 @@ from storyalign.hub.dataset_configs import ConfigFiles
 from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.hub.parquet_shards import SHARD_BYTES
 from storyalign.hub.row_checks import Repetitions, check_no_sample, check_official_size, check_sample
-from storyalign.records import CONSTRUCTIONS, SOURCES, BadRow, Instance, PreferencePair
+from storyalign.records import PAIR_LABELS, SOURCES, BadRow, Instance, PreferencePair
 
 Rows = Iterable[Line]
 Track = Callable[[Rows], Rows]
@@ -44,9 +44,7 @@ class _Kind(NamedTuple):
 
 
 _STORYRMB = _Kind("storyrmb", lambda row: Instance.from_row(row).require_storyrmb(), SOURCES, "source", ("test",))
-_PREFERENCES = _Kind(
-    "story_preferences", PreferencePair.from_row, CONSTRUCTIONS, "construction", ("train", "validation")
-)
+_PREFERENCES = _Kind("story_preferences", PreferencePair.from_row, PAIR_LABELS, "construction", ("train", "validation"))
 
 
 def build_storyrmb(

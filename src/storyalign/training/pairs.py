@@ -18,7 +18,7 @@ import orjson
 
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import read_jsonl
-from storyalign.records import CONSTRUCTIONS, BadRow
+from storyalign.records import PAIR_LABELS, BadRow
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -128,10 +128,10 @@ def iter_rows(rows: Dataset) -> Iterator[dict[str, Any]]:
 def label_names(rows: Dataset) -> Sequence[str]:
     """Give the names behind the integers of the column ``construction``."""
     feature = rows.features.get("construction")
-    return getattr(feature, "names", None) or CONSTRUCTIONS
+    return getattr(feature, "names", None) or PAIR_LABELS
 
 
-def read_pair(row: Mapping[str, Any], construction_names: Sequence[str] = CONSTRUCTIONS) -> Pair:
+def read_pair(row: Mapping[str, Any], construction_names: Sequence[str] = PAIR_LABELS) -> Pair:
     """Make a pair of one row.
 
     Args:

@@ -1,0 +1,170 @@
+"""Exact and near duplicates among many texts, in one pass and about one kilobyte a text.
+
+Exact: the same words in the same order, whatever the case, the punctuation, the white space, or a tokeniser's blanks.
+Near: texts that share many of their runs of three words (a Chinese or Japanese character is a word). Their Jaccard
+similarity J is estimated with MinHash (``rensa``, 128 values, standard error at most 0.045). At the default
+threshold of 0.5 two texts are near duplicates if about two thirds of each stand in the other: a story with one of its
+five paragraphs rewritten has J of about 0.67, two stories for the same premise have J below 0.05.
+
+The index finds a pair with 32 bands of 4 values: with J = 0.5 in 87 of 100 cases, with J = 0.67 in 999 of 1,000.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from storyalign.errors import MissingExtraError, RecipeError
+
+THRESHOLD = 0.5
+"""Two texts whose estimated similarity reaches it are near duplicates."""
+
+N_VALUES, N_BANDS = 128, 32
+RUN = 3
+"""Words in a run."""
+
+_WORDS = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
+    "|[^\\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+"
+)
+_CLITIC = re.compile(r" '(s|re|ve|ll|d|m)\b")
+_TYPOGRAPHY = str.maketrans(dict.fromkeys("“”„«»—–…·•", " "))
+_PUNCTUATION = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
+
+
+class Match(NamedTuple):
+    """An earlier text that a text repeats."""
+
+    key: str
+    similarity: float
+    """1 for an exact duplicate, else the estimated Jaccard similarity of the runs of words."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether both texts have the same words in the same order."""
+        return self.similarity == 1.0
+
+
+class TextIndex:
+    """Texts by exact content and by similarity.
+
+    Args:
+        threshold: near duplicates reach this similarity; 0 < threshold <= 1. None: exact duplicates alone are found.
+
+    Raises:
+        RecipeError: the threshold is no such number.
+        MissingExtraError: rensa is not installed.
+    """
+
+    def __init__(self, threshold: float | None = THRESHOLD):
+        if threshold is not None and not 0 < threshold <= 1:
+            raise RecipeError(f"the threshold for near duplicates is {threshold}; expected a number above 0, up to 1")
+        self._threshold = threshold
+        self._keys: list[str] = []
+        self._exact: dict[bytes, int] = {}
+        self._hashes: list[Any] = []
+        self._rensa = _rensa() if threshold is not None else None
+        self._bands = self._rensa.RMinHashLSH(threshold, N_VALUES, N_BANDS) if self._rensa else None
+
+    def __len__(self) -> int:
+        """Count the texts."""
+        return len(self._keys)
+
+    def add(self, key: str, text: str) -> None:
+        """Remember a text under a key; several texts may have the same one."""
+        words = comparable_words(text)
+        self._add(key, _digest(words), self._hash(words))
+
+    def find(self, text: str) -> Match | None:
+        """Give the text that is most like this one: the exact duplicate, else the most similar near duplicate.
+
+        Among equals the one that was added first.
+        """
+        words = comparable_words(text)
+        return self._find(_digest(words), self._hash(words))
+
+    def find_or_add(self, key: str, text: str) -> Match | None:
+        """Give the most similar text that was added before; without one, remember this text and give None."""
+        words = comparable_words(text)
+        exact, values = _digest(words), self._hash(words)
+        match = self._find(exact, values)
+        if match is None:
+            self._add(key, exact, values)
+        return match
+
+    def _hash(self, words: list[str]) -> Any:
+        if self._rensa is None:
+            return None
+        values = self._rensa.RMinHash(N_VALUES, 42)
+        values.update(list(_runs(words)))
+        return values
+
+    def _add(self, key: str, exact: bytes, values: Any) -> None:
+        number = len(self._keys)
+        self._keys.append(key)
+        self._exact.setdefault(exact, number)
+        if self._bands is not None:
+            self._hashes.append(values)
+            self._bands.insert(number, values)
+
+    def _find(self, exact: bytes, values: Any) -> Match | None:
+        if (number := self._exact.get(exact)) is not None:
+            return Match(self._keys[number], 1.0)
+        if self._bands is None or self._threshold is None:
+            return None
+        similar = [(values.jaccard(self._hashes[n]), -n) for n in self._bands.query(values)]
+        similarity, place = max(similar, default=(0.0, 0))
+        # A text with the same runs in another order is no exact duplicate, however the estimate falls out.
+        return Match(self._keys[-place], min(similarity, 0.999)) if similarity >= self._threshold else None
+
+
+def comparable_words(text: str) -> list[str]:
+    """Give the words by which texts are compared: lower case, no punctuation, a CJK character is a word.
+
+    >>> comparable_words("It was n't `` late '' .") == comparable_words("It wasn’t “late”.")
+    True
+    """
+    text = text.casefold()
+    if "’" in text:
+        text = text.replace("’", "'")
+    if "'" in text:
+        text = _CLITIC.sub(r"\1", text.replace(" n't", "nt")).replace("'", "")
+    if not text.isascii():
+        text = text.translate(_TYPOGRAPHY)
+    # The same words either way; the first is several times as fast, and most texts are such.
+    return text.translate(_PUNCTUATION).split() if text.isascii() else _WORDS.findall(text)
+
+
+def runs_of_words(text: str) -> set[str]:
+    """Give the runs of three words by which similarity is measured; a shorter text is one run."""
+    return set(_runs(comparable_words(text)))
+
+
+def similarity(first: str, second: str) -> float:
+    """Measure the Jaccard similarity of two texts' runs of words exactly, from 0 to 1."""
+    a, b = runs_of_words(first), runs_of_words(second)
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def _runs(words: list[str]) -> Iterable[str]:
+    if len(words) < RUN:
+        return (" ".join(words),)
+    return map(" ".join, _triples(words))
+
+
+def _triples(words: list[str]) -> Iterator[tuple[str, ...]]:
+    return zip(words, words[1:], words[2:], strict=False)
+
+
+def _digest(words: list[str]) -> bytes:
+    return blake2b(" ".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _rensa() -> Any:
+    try:
+        import rensa
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("construct", "rensa") from error
+    return rensa

@@ -1,0 +1,163 @@
+"""Preference pairs and groups of stories from elsewhere, cleaned and checked; what is left out is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from storyalign.corpus.human_story import Origin
+from storyalign.corpus.language import detect_language
+from storyalign.corpus.normalise import normalise
+from storyalign.corpus.not_stories import not_a_story
+from storyalign.corpus.tally import Tally
+from storyalign.files import Line
+from storyalign.records import IMPORTED, BadRow, Instance, PreferencePair
+from storyalign.text import content_id
+
+NO_PROMPT = "no prompt"
+SAME = "chosen and rejected are the same text"
+TOO_FEW = "no rejected story is left"
+
+_Row = TypeVar("_Row", PreferencePair, Instance)
+
+
+def clean_pairs(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iterator[PreferencePair]:
+    """Turn what a reader gives into pairs of the construction ``imported``.
+
+    Args:
+        lines: rows with names of ``column_mapping.PAIR_FIELDS``.
+        origin: corpus, licence and language of rows that name none.
+        tally: counts rows, reasons and rules.
+
+    Raises:
+        RowError: a field has the wrong type; names file and line.
+    """
+    return _cleaned(lines, tally, lambda row: _pair(row, origin, tally))
+
+
+def clean_instances(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iterator[Instance]:
+    """Turn what a reader gives into groups with one chosen story.
+
+    A rejected story that is empty, an error, or stands twice is left out; without any the group is dropped.
+
+    Args:
+        lines: rows with names of ``column_mapping.INSTANCE_FIELDS``.
+        origin: corpus, licence and language of rows that name none.
+        tally: counts rows, reasons and rules.
+
+    Raises:
+        RowError: a field has the wrong type, or names an unknown dimension or source; names file and line.
+    """
+    return _cleaned(lines, tally, lambda row: _instance(row, origin, tally))
+
+
+def pairs_of(instance: Instance) -> Iterator[PreferencePair]:
+    """Give the chosen story of a group with each of its rejected ones."""
+    writers = instance.rejected_writers or (None,) * len(instance.rejected)
+    for number, (rejected, writer) in enumerate(zip(instance.rejected, writers, strict=True), start=1):
+        yield PreferencePair(
+            id=f"{instance.id}-{number}",
+            prompt=instance.prompt,
+            chosen=instance.chosen,
+            rejected=rejected,
+            construction=IMPORTED,
+            chosen_writer=instance.chosen_writer,
+            rejected_writer=writer,
+            corpus=instance.corpus,
+            language=instance.language,
+            license=instance.license,
+        )
+
+
+def _cleaned(lines: Iterable[Line], tally: Tally, clean: Callable[[Mapping[str, Any]], _Row | str]) -> Iterator[_Row]:
+    for line in lines:
+        tally.read += 1
+        try:
+            row = clean(line.row)
+        except BadRow as error:
+            raise line.error(str(error)) from error
+        if isinstance(row, str):
+            tally.drop(row, f"{line.path}:{line.number}")
+        else:
+            tally.keep()
+            yield row
+
+
+def _pair(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> PreferencePair | str:
+    texts = _texts(raw, ("prompt", "chosen", "rejected"), tally)
+    if isinstance(texts, str):
+        return texts
+    prompt, chosen, rejected = texts
+    if chosen == rejected:
+        return SAME
+    row = {
+        **{name: value for name, value in raw.items() if value is not None},
+        **_origin(raw, origin, chosen),
+        "id": _id(raw, origin) or content_id("pair", *texts),
+        "prompt": prompt,
+        "chosen": chosen,
+        "rejected": rejected,
+        "construction": IMPORTED,
+    }
+    return PreferencePair.from_row(row)
+
+
+def _instance(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> Instance | str:
+    texts = _texts(raw, ("prompt", "chosen"), tally)
+    if isinstance(texts, str):
+        return texts
+    prompt, chosen = texts
+    given, writers = raw.get("rejected"), raw.get("rejected_writers")
+    if not isinstance(given, list):
+        raise BadRow("rejected is missing or no list of texts")
+    if writers is not None and (not isinstance(writers, list) or len(writers) != len(given)):
+        raise BadRow(f"rejected_writers must be a list with one name for each of the {len(given)} rejected stories")
+    kept: dict[str, Any] = {}
+    for number, text in enumerate(given):
+        story = "" if text is None else _normal(text, f"rejected[{number}]", tally)
+        if not not_a_story(story) and story != chosen:
+            kept.setdefault(story, writers[number] if writers else None)
+    if not kept:
+        return TOO_FEW
+    row = {
+        **{name: value for name, value in raw.items() if value is not None},
+        **_origin(raw, origin, chosen),
+        "id": _id(raw, origin) or content_id("rmb", prompt, chosen, *kept),
+        "prompt": prompt,
+        "chosen": chosen,
+        "rejected": list(kept),
+        "rejected_writers": list(kept.values()) if all(kept.values()) else None,
+    }
+    return Instance.from_row(row)
+
+
+def _texts(raw: Mapping[str, Any], fields: tuple[str, ...], tally: Tally) -> tuple[str, ...] | str:
+    texts = []
+    for field in fields:
+        value = raw.get(field)
+        text = "" if value is None else _normal(value, field, tally)
+        if field == "prompt" and not text:
+            return NO_PROMPT
+        if field != "prompt" and (reason := not_a_story(text)):
+            return f"{field}: {reason}"
+        texts.append(text)
+    return tuple(texts)
+
+
+def _normal(value: Any, field: str, tally: Tally) -> str:
+    if not isinstance(value, str):
+        raise BadRow(f"{field} is no text but {type(value).__name__}")
+    return normalise(value, tally.rules)
+
+
+def _origin(raw: Mapping[str, Any], origin: Origin, story: str) -> dict[str, str]:
+    return {
+        "corpus": raw.get("corpus") or origin.corpus,
+        "license": raw.get("license") or origin.license,
+        "language": raw.get("language") or origin.language or detect_language(story),
+    }
+
+
+def _id(raw: Mapping[str, Any], origin: Origin) -> str | None:
+    value = raw.get("id")
+    return None if value is None or not str(value).strip() else f"{origin.corpus}-{str(value).strip()}"

@@ -1,0 +1,55 @@
+"""What happened to the rows of an import: how many came in, how many went out, and why the others did not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+EXAMPLES = 3
+"""So many places are named for each reason."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one import. Every row that is read is either kept or dropped with one reason."""
+
+    read: int = 0
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Rows by reason."""
+    rules: Counter[str] = field(default_factory=Counter)
+    """Texts that each normalisation rule changed."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    """The first places (``file:line``) by reason."""
+
+    def keep(self) -> None:
+        """Count one row that goes on."""
+        self.kept += 1
+
+    def drop(self, reason: str, place: str) -> None:
+        """Count one row that does not go on, and remember where the first ones stand."""
+        self.dropped[reason] += 1
+        places = self.examples.setdefault(reason, [])
+        if len(places) < EXAMPLES:
+            places.append(place)
+
+    def lines(self) -> Iterator[str]:
+        """Give the counts as lines for people, the most frequent reason first."""
+        yield f"read {self.read:,}, kept {self.kept:,}, dropped {self.dropped.total():,}"
+        for reason, n in self.dropped.most_common():
+            places = self.examples.get(reason, [])
+            yield f"  dropped {n:,}: {reason}" + (f" ({', '.join(places)}{', ...' if n > len(places) else ''})")
+        for rule, n in self.rules.most_common():
+            yield f"  changed {n:,} texts: {rule}"
+
+    def to_row(self) -> dict[str, Any]:
+        """Give the counts as a JSON-ready object."""
+        return {
+            "read": self.read,
+            "kept": self.kept,
+            "dropped": dict(self.dropped.most_common()),
+            "rules": dict(self.rules.most_common()),
+            "examples": self.examples,
+        }
