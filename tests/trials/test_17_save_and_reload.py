@@ -38,11 +38,12 @@ def plain_rewards(model: Any, tokenizer: Any) -> list[float]:
         return [model(torch.tensor([render(tokenizer, *pair)])).logits.item() for pair in STORIES]
 
 
-@pytest.mark.parametrize("way", ["full", "frozen", "lora merged", "lora apart"])
+@pytest.mark.parametrize("way", ["full", "frozen", "lower half", "lora merged", "lora apart"])
 def test_rewards_are_those_of_the_trainer(tmp_path: Path, way: str) -> None:
     more = {
         "full": [],
         "frozen": ["--freeze_layers", "1"],
+        "lower half": ["--keep_layers", "1"],
         "lora merged": LORA,
         "lora apart": [*LORA, "--merge_adapter", "false"],
     }[way]
@@ -54,6 +55,7 @@ def test_rewards_are_those_of_the_trainer(tmp_path: Path, way: str) -> None:
     with torch.no_grad():
         expected = trainer.rewards(trainer.model, segments).tolist()
     assert max(expected) - min(expected) > 1e-3
+    assert trainer.model.config.num_hidden_layers == (1 if way == "lower half" else 2)
 
     auto = AutoPeftModelForSequenceClassification if way == "lora apart" else AutoModelForSequenceClassification
     more_kwargs = {"num_labels": 1} if way == "lora apart" else {}

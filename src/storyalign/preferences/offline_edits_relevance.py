@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from storyalign.preferences.offline_edits_nouns import key_nouns, neighbour, other_names, swap_words
 from storyalign.preferences.offline_edits_people import rename
-from storyalign.preferences.offline_edits_text import Draft, Operator, Tale, is_chinese
+from storyalign.preferences.offline_edits_text import Draft, Operator, Tale, count_words, is_chinese
 
 
 def other_story(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> str | None:
@@ -59,6 +59,20 @@ def cast_replaced(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> str
     return rename(story, names)
 
 
+def premise_repeated(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> str | None:
+    """The premise in its own words at the start or at the end, and for the rest another premise's story."""
+    donor = _donor(tale, donors, rng)
+    if not donor:
+        return None
+    premise = Draft.of(Tale(tale.premise, tale.premise, tale.language)).units
+    names = {} if is_chinese(tale) else other_names(donor, tale)
+    body = Draft.of(Tale(donor.premise, rename(donor.story, names), donor.language)).units
+    goal = rng.uniform(0.92, 1.08) * count_words(tale.story)
+    while len(body) > 2 and sum(map(count_words, (*premise, *body))) > goal:
+        body.pop(rng.choice((0, -1)))
+    return Draft.of(tale).with_units([*premise, *body] if rng.random() < 0.5 else [*body, *premise])
+
+
 def _whole(donors: Sequence[Tale], tale: Tale, rng: random.Random) -> str | None:
     donor = _donor(tale, donors, rng)
     return Draft.of(tale).with_units(Draft.of(donor).units) if donor else None
@@ -70,5 +84,6 @@ def _donor(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> Tale | Non
 
 
 RELEVANCE: dict[str, Operator] = {
-    f.__name__: f for f in (other_story, same_theme_story, borrowed_names, opening_of_another, cast_replaced)
+    f.__name__: f
+    for f in (other_story, same_theme_story, borrowed_names, opening_of_another, premise_repeated, cast_replaced)
 }

@@ -36,6 +36,12 @@ _PAIRS = {
 _SWAPPED = {"other_story": 1, "borrowed_names": 1}
 """Operators of relevance that are used on two premises at once, and how many such pairs each premise gets."""
 
+_SHARE = Counter({name: 1 for group in OPERATORS.values() for name in group} | {"premise_repeated": 2})
+"""How often each operator is used beside the others of its dimension.
+
+Only ``premise_repeated`` has more words of the premise than the chosen story has; most others have fewer.
+"""
+
 
 class Split(NamedTuple):
     """The sample's stories, split by premise."""
@@ -108,7 +114,7 @@ def _three_operators(
     """Edits by one held-out operator and two others, the ones used least so far; others where one does not apply."""
     held = rng.sample(HELD_OUT[dimension], len(HELD_OUT[dimension]))
     seen = [n for n in OPERATORS[dimension] if n not in held]
-    seen = sorted(rng.sample(seen, len(seen)), key=lambda n: used[n])
+    seen = sorted(rng.sample(seen, len(seen)), key=lambda n: used[n] / _SHARE[n])
     tries = len(donors) if dimension == "relevance" else 10
     groups: list[list[Edit]] = []
     for name in held + seen:
@@ -182,7 +188,7 @@ def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> li
             if dimension == "relevance":
                 count -= sum(_SWAPPED.values())
             names = [n for n in OPERATORS[dimension] if n not in (*HELD_OUT[dimension], *_SWAPPED)]
-            names = sorted(rng.sample(names, len(names)), key=lambda n: used[n])
+            names = sorted(rng.sample(names, len(names)), key=lambda n: used[n] / _SHARE[n])
             for name in names:
                 found = edits(name, tale, donors, f"{seed}/{story.id}", 10) if count else []
                 if not found:

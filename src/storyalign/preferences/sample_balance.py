@@ -64,5 +64,4 @@ class Ledger:
         return sum(
             sign * _WEIGHTS.get(cue, 1) * max(-_MOST, min(_MOST, self._count[dimension, cue]))
             for cue, sign in more_or_less(tale, edit).items()
-            if not (dimension == "relevance" and cue == "overlap with the premise")
         )

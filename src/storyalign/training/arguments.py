@@ -53,6 +53,10 @@ class TrainingRecipe(RewardConfig):
         default=0.05,
         metadata={"help": "Stop before the first step if a larger share of pairs is cut or dropped."},
     )
+    keep_layers: int = field(
+        default=0,
+        metadata={"help": "Put the reward head on this many lower layers and leave out those above. 0: all layers."},
+    )
     freeze_layers: int = field(
         default=0, metadata={"help": "Keep the embeddings and this many lower layers as they are."}
     )
@@ -110,8 +114,9 @@ class TrainingRecipe(RewardConfig):
         one_of("truncate", self.truncate, KEEP)
         between("max_lost_share", self.max_lost_share, 0.0, 1.0)
         between("label_smoothing_factor", self.label_smoothing_factor, 0.0, 0.5)
-        if self.freeze_layers < 0 or self.engagement_margin < 0:
-            raise RecipeError("freeze_layers and engagement_margin may not be negative")
+        for name in ("keep_layers", "freeze_layers", "engagement_margin"):
+            if getattr(self, name) < 0:
+                raise RecipeError(f"{name} may not be negative")
         if self.group_premises < 1:
             raise RecipeError(f"group_premises is {self.group_premises}; expected 1 (no rule) or more")
         if self.push_to_hub:
@@ -257,6 +262,8 @@ def parse_recipe(argv: Sequence[str] | None = None) -> Recipe:
         if unknown:
             raise RecipeError(_unknown(unknown, known)) from error
         raise RecipeError(f"the recipe cannot be used: {' '.join(str(error).split())}") from error
+    if training.keep_layers and model.use_peft and not training.merge_adapter:
+        raise RecipeError("keep_layers with an adapter that is not merged: the adapter would be loaded on all layers")
     return Recipe(training, model, data)
 
 

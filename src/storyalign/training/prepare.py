@@ -18,7 +18,7 @@ from storyalign.training.tokens import LengthPolicy, LengthTable, tokenize_pairs
 if TYPE_CHECKING:
     import torch
     from peft import PeftConfig
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _DTYPES = {"float32": "fp32", "bfloat16": "bf16"}
 
@@ -46,7 +46,7 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
 
     Raises:
         ModelError: the model cannot be loaded.
-        RecipeError: ``dtype`` or ``freeze_layers`` does not fit.
+        RecipeError: ``dtype``, ``keep_layers`` or ``freeze_layers`` does not fit.
     """
     from transformers import set_seed
 
@@ -66,12 +66,28 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
     if training.max_length is None or (limit is not None and training.max_length > limit):
         training.max_length = limit
     loaded.model.config.id2label, loaded.model.config.label2id = {0: "reward"}, {"reward": 0}
+    keep_lower(loaded.model, training.keep_layers)
     enable(loaded.model)
     freeze(loaded.model, training.freeze_layers)
     return loaded
 
 
-def freeze(model: torch.nn.Module, layers: int) -> None:
+def keep_lower(model: PreTrainedModel, layers: int) -> None:
+    """Leave out all layers of a model above the lowest so many; 0 leaves out none.
+
+    Raises:
+        RecipeError: the model has fewer layers, or none that can be counted.
+    """
+    if not layers:
+        return
+    stack, config = _layers(model, "keep_layers", layers), model.config.get_text_config()
+    del stack[layers:]
+    config.num_hidden_layers = layers
+    if getattr(config, "layer_types", None):
+        config.layer_types = config.layer_types[:layers]
+
+
+def freeze(model: PreTrainedModel, layers: int) -> None:
     """Keep the embeddings and the lowest layers of a model as they are.
 
     Raises:
@@ -79,13 +95,19 @@ def freeze(model: torch.nn.Module, layers: int) -> None:
     """
     if not layers:
         return
-    body = getattr(model, getattr(model, "base_model_prefix", ""), None)
-    stack = next((s for name in ("layers", "h") if (s := getattr(body, name, None)) is not None), None)
+    for module in (model.get_input_embeddings(), *_layers(model, "freeze_layers", layers)[:layers]):
+        module.requires_grad_(False)
+
+
+def _layers(model: PreTrainedModel, option: str, layers: int) -> torch.nn.ModuleList:
+    """Give the list of a model's layers, if it has at least so many."""
+    body = getattr(model, model.base_model_prefix, None)
+    stacks: list[torch.nn.ModuleList | None] = [getattr(body, name, None) for name in ("layers", "h")]
+    stack = next((s for s in stacks if s is not None), None)
     if stack is None or layers > len(stack):
         found = "no list of" if stack is None else len(stack)
-        raise RecipeError(f"freeze_layers is {layers}; the model has {found} layers")
-    for module in (model.get_input_embeddings(), *stack[:layers]):  # type: ignore[operator]
-        module.requires_grad_(False)
+        raise RecipeError(f"{option} is {layers}; the model has {found} layers")
+    return stack
 
 
 def adapter_config(model: ModelRecipe, training: TrainingRecipe, n_layers: int) -> PeftConfig | None:

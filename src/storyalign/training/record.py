@@ -60,6 +60,7 @@ def training_record(
             "precision": "bf16" if training.bf16 else "fp16" if training.fp16 else "fp32",
             "weights": recipe.model.dtype,
             "lora": {"r": recipe.model.lora_r, "alpha": recipe.model.lora_alpha} if recipe.model.use_peft else None,
+            "keep_layers": training.keep_layers,
             "freeze_layers": training.freeze_layers,
             "packed": trainer.packed,
             "sharded_as": trainer.sharded_as,
