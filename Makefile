@@ -11,7 +11,7 @@ OUT ?= runs/demo
 help:
 	@echo "make demo       build the sample datasets, train a small reward model on them, score it"
 	@echo "make app        open the web demo with the model just trained"
-	@echo "make test       run the tests                make test-full   also slow ones and the browser"
+	@echo "make test       run the tests                make test-full   the slow ones too"
 	@echo "make lint       ruff and mypy                make bench       ratio benchmarks (bench-long: the rest)"
 	@echo "make install    make .venv only              make clean       remove .venv and what demo wrote"
 
@@ -32,11 +32,14 @@ demo: $(STAMP)
 app: $(STAMP)
 	$(ACTIVATE) STORYALIGN_MODEL=$${STORYALIGN_MODEL:-$(OUT)/model} python space/app.py
 
+# Browser tests have a process of their own: playwright leaves an event loop behind.
 test: $(STAMP)
 	$(ACTIVATE) python -m pytest -m "not full and not browser"
+	$(ACTIVATE) python -m pytest -m "browser and not full" tests/browser
 
 test-full: $(STAMP)
-	$(ACTIVATE) python -m pytest
+	$(ACTIVATE) python -m pytest -m "not browser"
+	$(ACTIVATE) python -m pytest -m browser tests/browser
 
 lint: $(STAMP)
 	$(ACTIVATE) ruff check . && ruff format --check . && mypy

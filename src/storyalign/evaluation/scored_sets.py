@@ -19,6 +19,7 @@ from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError
 from storyalign.files import Line, read_jsonl
 from storyalign.records import Instance, Reward
+from storyalign.scoring.reward_store import row_signature
 from storyalign.text import digest
 
 Kind = Literal["model", "judge", "null"]
@@ -158,7 +159,7 @@ def _story_of(reward: Reward, known: list[dict[str, Instance]], settings: Mappin
     for instance in (instances[reward.id] for instances in known if reward.id in instances):
         for story in instance.stories:
             rivals = instance.stories if settings.get("sees_rivals") else ()
-            if reward.signature == digest(settings["digest"], instance.prompt, story, *rivals):
+            if reward.signature == row_signature(settings["digest"], instance.prompt, story, rivals):
                 return story
     return None
 
