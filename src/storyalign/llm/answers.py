@@ -28,7 +28,9 @@ class Reply:
 class CallFailed(Exception):
     """One try failed; the message is the reason that a row will carry."""
 
-    def __init__(self, reason: str, *, again: bool, wait: float | None = None, billed: bool = False):
+    def __init__(
+        self, reason: str, *, again: bool, wait: float | None = None, billed: bool = False, unusable: bool = False
+    ):
         super().__init__(reason)
         self.again = again
         """Whether another try may help."""
@@ -36,6 +38,8 @@ class CallFailed(Exception):
         """Seconds that the server asks to wait."""
         self.billed = billed
         """Whether the endpoint may charge for the try."""
+        self.unusable = unusable
+        """Whether there was a whole answer that holds no whole reply: cut, filtered or refused."""
 
 
 def read_answer(status: int, headers: dict[str, str], body: bytes, *, where: str, max_tokens: int) -> Reply:
@@ -72,11 +76,13 @@ def read_answer(status: int, headers: dict[str, str], body: bytes, *, where: str
 
 def _read_message(message: dict[str, Any], finish: object, usage: object, max_tokens: int) -> Reply:
     if finish == "length":
-        raise CallFailed(f"the reply was cut at {max_tokens} tokens; raise max_tokens", again=False, billed=True)
+        raise CallFailed(
+            f"the reply was cut at {max_tokens} tokens; raise max_tokens", again=False, billed=True, unusable=True
+        )
     if finish == "content_filter":
-        raise CallFailed("the endpoint's content filter stopped the reply", again=False, billed=True)
+        raise CallFailed("the endpoint's content filter stopped the reply", again=False, billed=True, unusable=True)
     if message.get("refusal"):
-        raise CallFailed(f"refused: {str(message['refusal'])[:_MOST_WORDS]}", again=False, billed=True)
+        raise CallFailed(f"refused: {str(message['refusal'])[:_MOST_WORDS]}", again=False, billed=True, unusable=True)
     content = message.get("content")
     if isinstance(content, list):  # some servers answer in parts
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))

@@ -73,16 +73,23 @@ class Budget:
         self._under_way += 1
         return True
 
-    def settle(self, size: CallSize, *, billed: bool, reply: Reply | None = None) -> None:
-        """Replace the reservation of one try by its cost: the reply's counts, else the bound where it may be billed."""
+    def settle(self, size: CallSize, *, billed: bool, reply: Reply | None = None) -> CallSize:
+        """Replace the reservation of one try by its cost and give that in tokens.
+
+        The cost is what the reply counts, else the bound where the try may be billed.
+        """
         self._reserved -= self._bound(size)
         self._under_way -= 1
         if not billed:
-            return
+            return CallSize(0, 0)
         prompt = reply.prompt_tokens if reply else None
         answer = reply.reply_tokens if reply else None
-        self.prompt_tokens += size.prompt_tokens if prompt is None else prompt
-        self.reply_tokens += size.reply_tokens if answer is None else answer
+        charged = CallSize(
+            size.prompt_tokens if prompt is None else prompt, size.reply_tokens if answer is None else answer
+        )
+        self.prompt_tokens += charged.prompt_tokens
+        self.reply_tokens += charged.reply_tokens
+        return charged
 
     def _bound(self, size: CallSize) -> float:
         return 0.0 if self.price is None else self.price.cost(size.prompt_tokens, size.reply_tokens)

@@ -30,6 +30,18 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn."""
+
+    max_tokens: int
+    """Upper bound of the reply, reasoning included."""
+    temperature: float | None
+    """None leaves it out of the request."""
+    seed: int | None
+    """None leaves it out of the request."""
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where and how a model is asked. Holds the name of the key's variable, never the key."""
 
@@ -44,6 +56,10 @@ class Endpoint:
     temperature: float | None = 0.0
     """None leaves it out of the request, for models that refuse the field."""
     seed: int | None = None
+    takes_seed: bool = True
+    """False for endpoints that refuse the field; construction steps then leave it out."""
+    tokenizer: str | None = None
+    """A Hub id or a folder with the model's tokenizer; estimates of prompt tokens are then counts."""
     max_tokens: int = 256
     """Upper bound of the reply, reasoning included."""
     max_tokens_field: str = "max_tokens"
@@ -105,6 +121,11 @@ class Endpoint:
             except (KeyError, TypeError, ValueError) as error:
                 raise RecipeError(f"judge {name}: price needs the numbers prompt and reply") from error
         return cls(**values)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How replies are drawn where a call does not say."""
+        return Sampling(self.max_tokens, self.temperature, self.seed)
 
     @property
     def is_local(self) -> bool:

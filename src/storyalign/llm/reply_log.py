@@ -1,0 +1,120 @@
+"""The replies of one step, kept as they come: one file a process, each line flushed, so that a kill loses none.
+
+A line says which row was asked (``id``), under which request (``request``, a digest of the whole body, so that a
+changed row, prompt, model or temperature never meets an old reply), and what came of it: ``reply``, or ``failure``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from storyalign.errors import RowError
+
+
+class Outcome(NamedTuple):
+    """What became of one row's call."""
+
+    id: str
+    request: str
+    """Digest of the request's body."""
+    reply: str | None
+    """The whole reply; None where there is none of use."""
+    failure: str | None
+    """Why ``reply`` is None."""
+    again: bool
+    """Whether a later run asks again: the endpoint failed."""
+    seed: int | None
+    """The seed of the last try."""
+    replies: int
+    """Replies asked for, the useless ones included."""
+    prompt_tokens: int
+    reply_tokens: int
+    """Charged for the row, all tries together."""
+    counted: int | None
+    """Prompt tokens of one request by the endpoint's own count; None where it gives none."""
+
+
+class Place(NamedTuple):
+    """Where an outcome stands, and what a count of outcomes needs of it."""
+
+    file: Path
+    offset: int
+    request: str
+    again: bool
+
+
+class ReplyLog:
+    """All replies of one step in a folder; only places are held in memory."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.places: dict[str, Place] = {}
+        """The newest outcome of every row, by the row's id."""
+        self.prompt_tokens = self.reply_tokens = 0
+        """Charged by all runs so far."""
+        self._load()
+
+    def _load(self) -> None:
+        for path in sorted(self.folder.glob("*.jsonl")):
+            offset = 0
+            with path.open("rb") as handle:
+                for number, line in enumerate(handle, start=1):
+                    if not line.endswith(b"\n"):
+                        break  # another process is writing it, or was killed
+                    outcome = _read(line, path, number)
+                    place = Place(path, offset, outcome.request, outcome.again)
+                    known = self.places.get(outcome.id)
+                    # A reply is never pushed out by a later failure of the same request.
+                    if known is None or known.again or known.request != outcome.request or not outcome.again:
+                        self.places[outcome.id] = place
+                    self.prompt_tokens += outcome.prompt_tokens
+                    self.reply_tokens += outcome.reply_tokens
+                    offset += len(line)
+
+    def place(self, row_id: str, request: str) -> Place | None:
+        """Find the outcome of this very request."""
+        found = self.places.get(row_id)
+        return found if found is not None and found.request == request else None
+
+    def finished(self, row_id: str, request: str) -> bool:
+        """Whether the request needs no further call."""
+        found = self.place(row_id, request)
+        return found is not None and not found.again
+
+    def outcome(self, row_id: str, request: str) -> Outcome | None:
+        """Read what became of this very request; None where it was never asked."""
+        found = self.place(row_id, request)
+        if found is None:
+            return None
+        with found.file.open("rb") as handle:
+            handle.seek(found.offset)
+            return _read(handle.readline(), found.file, 0)
+
+
+def _read(line: bytes, path: Path, number: int) -> Outcome:
+    try:
+        return Outcome(**orjson.loads(line))
+    except (orjson.JSONDecodeError, TypeError) as error:
+        raise RowError(path, number, "no row of a reply log; move the file away to ask again") from error
+
+
+def cut_half_line(path: Path) -> None:
+    """Cut off what a killed process left of a line; for the process that goes on writing the file."""
+    if not path.is_file():
+        return
+    with path.open("rb+") as handle:
+        size = handle.seek(0, 2)
+        position, block = size, 1 << 16
+        while position > 0:
+            start = max(0, position - block)
+            handle.seek(start)
+            data = handle.read(position - start)
+            if (at := data.rfind(b"\n")) >= 0:
+                if start + at + 1 < size:
+                    handle.truncate(start + at + 1)
+                return
+            position = start
+        handle.truncate(0)
