@@ -36,13 +36,19 @@ def read_jsonl(path: str | Path) -> Iterator[Line]:
         DataError: the file is missing or cannot be read.
         RowError: a line is no UTF-8, no JSON or no object.
     """
-    path = Path(path)
+    for line, _ in _lines_with_starts(Path(path)):
+        yield line
+
+
+def _lines_with_starts(path: Path) -> Iterator[tuple[Line, int]]:
     try:
         handle = path.open("rb")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     with handle:
+        start = 0
         for number, data in enumerate(handle, start=1):
+            begin, start = start, start + len(data)
             data = data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data
             if not data.strip():
                 continue
@@ -52,7 +58,43 @@ def read_jsonl(path: str | Path) -> Iterator[Line]:
                 raise RowError(path, number, f"not valid JSON in UTF-8 ({error})") from error
             if not isinstance(row, dict):
                 raise RowError(path, number, f"expected a JSON object, found {type(row).__name__}")
-            yield Line(path, number, row)
+            yield Line(path, number, row), begin
+
+
+class RowsById:
+    """The rows of a JSONL file by their id; memory holds only where each one stands.
+
+    Raises:
+        DataError: the file is missing or cannot be read.
+        RowError: a line is broken, has no id, or one that another has.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self._offsets: dict[str, int] = {}
+        for line, start in _lines_with_starts(self.path):
+            row_id = line.row.get("id")
+            if not isinstance(row_id, str) or not row_id:
+                raise line.error("the row has no id")
+            if row_id in self._offsets:
+                raise line.error("another row has this id")
+            self._offsets[row_id] = start
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __contains__(self, row_id: str) -> bool:
+        return row_id in self._offsets
+
+    def get(self, row_id: str) -> dict[str, Any] | None:
+        """Read one row; None where there is none of that id."""
+        offset = self._offsets.get(row_id)
+        if offset is None:
+            return None
+        with self.path.open("rb") as handle:
+            handle.seek(offset)
+            row: dict[str, Any] = orjson.loads(handle.readline().removeprefix(b"\xef\xbb\xbf"))
+            return row
 
 
 @contextmanager

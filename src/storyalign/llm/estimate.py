@@ -1,7 +1,7 @@
 """What a step will cost, before anything is spent: calls, prompt tokens, and upper bounds of replies and money.
 
-Prompt tokens are counted with the endpoint's tokenizer where the recipe names one; otherwise they are estimated from the
-text and corrected by what the endpoint has counted in earlier calls of the step (a run with ``--limit`` is enough).
+Prompt tokens are counted with the endpoint's tokenizer where the recipe names one; otherwise they are estimated from
+the text and corrected by what the endpoint has counted in earlier calls of the step (a run with ``--limit`` is enough).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def parse_score(reply: str) -> float:
     answer = final_answer(reply)
     stated = json_field(answer, ("score", "overall", "overall_score", "rating"))
     if stated is not None:
-        return _from_value(stated)
+        return score_value(stated)
     words = plain_words(answer)
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     if alone := [m for line in dict.fromkeys((lines[0], lines[-1])) if (m := _ONLY.match(line))]:
@@ -64,7 +64,12 @@ def parse_score(reply: str) -> float:
     raise UnparsedReply("the reply states no score")
 
 
-def _from_value(stated: object) -> float:
+def score_value(stated: object) -> float:
+    """Read a score that JSON states as a number, or as a text that is nothing but a score.
+
+    Raises:
+        UnparsedReply: it is neither, or off the scale.
+    """
     if isinstance(stated, str) and (match := _ONLY.match(stated.strip())):
         return _score(match)
     if isinstance(stated, int | float) and not isinstance(stated, bool):
