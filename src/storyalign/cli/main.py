@@ -24,6 +24,7 @@ app = typer.Typer(
 
 VERBS: tuple[str, ...] = (
     "demo",
+    "imports",
     "build",
     "score",
     "evaluate",

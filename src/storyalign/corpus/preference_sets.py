@@ -94,7 +94,8 @@ def comments_in(path: str | Path, wanted: Iterable[str] | None = None) -> FindCo
             name = _text(line.row, "id").removeprefix("t1_")
             if ids is None or name in ids:
                 score = line.row.get("score")
-                comments[name] = Comment(_text(line.row, "link_title"), str(line.row.get("body") or ""), score)
+                prompt = part_tag(_text(line.row, "link_title"))["prompt"]
+                comments[name] = Comment(prompt, str(line.row.get("body") or ""), score)
         except BadRow as error:
             raise line.error(str(error)) from error
     return lambda name: comments.get(name.removeprefix("t1_"))

@@ -35,6 +35,11 @@ class Tally:
         if len(places) < EXAMPLES:
             places.append(place)
 
+    def take_back(self, reason: str, place: str) -> None:
+        """Drop a row that was counted as kept: a later step leaves it out."""
+        self.kept -= 1
+        self.drop(reason, place)
+
     def lines(self) -> Iterator[str]:
         """Give the counts as lines for people, the most frequent reason first."""
         yield f"read {self.read:,}, kept {self.kept:,}, dropped {self.dropped.total():,}"

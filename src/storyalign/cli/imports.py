@@ -1,0 +1,358 @@
+"""``storyalign import``: stories, preference pairs and benchmarks of others as rows of the kit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from storyalign.errors import DataError, RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.corpus.filters import Filters, Row
+    from storyalign.corpus.tally import Tally
+    from storyalign.files import Line
+    from storyalign.records import Instance
+
+imports = typer.Typer(
+    no_args_is_help=True, help="Bring stories, preference pairs and benchmarks of others in.", rich_markup_mode=None
+)
+
+
+class Stories(StrEnum):
+    """Formats of files of stories."""
+
+    writingprompts = "writingprompts"
+    posts = "writingprompts-posts"
+    columns = "columns"
+
+
+class Pairs(StrEnum):
+    """Formats of preference sets."""
+
+    litbench_train = "litbench-train"
+    litbench_test = "litbench-test"
+    rewardbench2 = "rewardbench2"
+    ultrafeedback = "ultrafeedback"
+    writing_preference_bench = "writing-preference-bench"
+    trl = "trl"
+    judged_groups = "judged-groups"
+    columns = "columns"
+
+
+class Benchmarks(StrEnum):
+    """Formats of benchmarks."""
+
+    rewardbench2 = "rewardbench2"
+    judged_groups = "judged-groups"
+    columns = "columns"
+
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSONL, JSON, CSV, TSV or Parquet.")]
+Out = Annotated[Path, typer.Option(help="JSONL file to write; an older one there is replaced.")]
+MappingFile = Annotated[
+    Path | None, typer.Option("--mapping", help="columns: YAML file that says which column is which field.")
+]
+Corpus = Annotated[str | None, typer.Option(help="Name of the corpus; the first file's name by default.")]
+License = Annotated[str, typer.Option(help="Licence of rows that name none.")]
+Language = Annotated[
+    str | None, typer.Option(help="Language of rows that name none (en, zh, ...); else it is detected.")
+]
+MinWords = Annotated[int, typer.Option(min=1, help="Leave out rows with a shorter story.")]
+MaxWords = Annotated[int | None, typer.Option(min=1, help="Leave out rows with a longer story.")]
+OnlyLanguage = Annotated[list[str] | None, typer.Option(help="Keep this language; may be given several times.")]
+OnlyLicense = Annotated[list[str] | None, typer.Option(help="Keep this licence; may be given several times.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Leave out rows with a story that ends in mid-sentence.")]
+NearDuplicates = Annotated[
+    float | None,
+    typer.Option(min=0.01, max=1.0, help="Leave out rows this similar to an earlier one: 0.5 is two thirds in common."),
+]
+KeepDuplicates = Annotated[bool, typer.Option("--keep-duplicates", help="Keep rows with the same words, too.")]
+ScoreKey = Annotated[str | None, typer.Option(help="judged-groups: the best mean of this score is chosen.")]
+LowerIsBetter = Annotated[bool, typer.Option("--lower-is-better", help="judged-groups: the lowest score is the best.")]
+AssumeHumanBest = Annotated[bool, typer.Option("--assume-human-best", help="judged-groups: the human story is chosen.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    app.add_typer(imports, name="import")
+
+
+@imports.command("stories")
+def stories(
+    form: Annotated[Stories, typer.Argument(metavar="FORMAT", help="writingprompts, writingprompts-posts or columns.")],
+    files: Files,
+    out: Out,
+    mapping: MappingFile = None,
+    corpus: Corpus = None,
+    license: License = "unknown",
+    language: Language = None,
+    engagement_kind: Annotated[str | None, typer.Option(help="What the engagement counts: reads, upvotes.")] = None,
+    min_engagement: Annotated[float | None, typer.Option(help="Leave out stories with less, or unknown.")] = None,
+    min_words: MinWords = 1,
+    max_words: MaxWords = None,
+    only_language: OnlyLanguage = None,
+    only_license: OnlyLicense = None,
+    whole: Whole = False,
+    near_duplicates: NearDuplicates = 0.5,
+    keep_duplicates: KeepDuplicates = False,
+) -> None:
+    """Read stories by people.
+
+    Examples: storyalign import stories writingprompts train.wp_source train.wp_target --out stories.jsonl
+
+    storyalign import stories columns export.csv --mapping export.yaml --out stories.jsonl
+
+    Names of authors become keys that cannot be turned back (STORYALIGN_SALT_FILE holds the salt). A broken row stops
+    the import, is named with file and line, and nothing is written.
+    """
+    from storyalign.corpus.column_mapping import read_mapped
+    from storyalign.corpus.human_story import Origin, clean_stories
+    from storyalign.corpus.writing_prompts import read_posts, read_source_target
+
+    origin = Origin(corpus or files[0].stem, license, language, engagement_kind)
+    filters = _filters(
+        min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates, min_engagement
+    )
+    tally = _new_tally()
+
+    def lines() -> Iterator[Line]:
+        if form is Stories.writingprompts:
+            if len(files) != 2:
+                raise RecipeError(f"writingprompts takes two files, the source and the target; {len(files)} were named")
+            yield from read_source_target(files[0], files[1], tally.rules)
+        elif form is Stories.posts:
+            yield from _each(files, read_posts)
+        else:
+            columns = _mapping(mapping, "stories")
+            yield from _each(files, lambda path: read_mapped(path, columns))
+
+    rows = clean_stories(_bar(lines()), origin, tally, _author_key)
+    _write(rows, filters, tally, out, "stories")
+
+
+@imports.command("pairs")
+def pairs(
+    form: Annotated[Pairs, typer.Argument(metavar="FORMAT", help=", ".join(Pairs) + ".")],
+    files: Files,
+    out: Out,
+    mapping: MappingFile = None,
+    comments: Annotated[
+        Path | None, typer.Option(help="litbench-test: file of comments with id, body and link_title.")
+    ] = None,
+    score_key: ScoreKey = None,
+    lower_is_better: LowerIsBetter = False,
+    assume_human_best: AssumeHumanBest = False,
+    corpus: Corpus = None,
+    license: License = "unknown",
+    language: Language = None,
+    min_words: MinWords = 1,
+    max_words: MaxWords = None,
+    only_language: OnlyLanguage = None,
+    only_license: OnlyLicense = None,
+    whole: Whole = False,
+    near_duplicates: NearDuplicates = None,
+    keep_duplicates: KeepDuplicates = False,
+) -> None:
+    """Read preference pairs; their construction is "imported".
+
+    Example: storyalign import pairs litbench-train train-00000-of-00001.parquet --out pairs.jsonl
+
+    Groups (rewardbench2, judged-groups) give one pair for each rejected story. A broken row stops the import, is named
+    with file and line, and nothing is written.
+    """
+    from storyalign.corpus import preference_sets as sets
+    from storyalign.corpus.column_mapping import read_mapped
+    from storyalign.corpus.human_story import Origin
+    from storyalign.corpus.imported_rows import clean_instances, clean_pairs, pairs_of
+
+    origin = Origin(corpus or files[0].stem, license, language)
+    filters = _filters(min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates)
+    tally = _new_tally()
+    readers: dict[Pairs, Callable[[Path], Iterator[Line]]] = {
+        Pairs.litbench_train: sets.read_litbench_train,
+        Pairs.ultrafeedback: sets.read_ultrafeedback,
+        Pairs.writing_preference_bench: sets.read_writing_preference_bench,
+        Pairs.trl: sets.read_trl,
+    }
+    if form is Pairs.litbench_test:
+        if comments is None:
+            raise RecipeError("litbench-test holds ids alone; name a file with the comments: --comments FILE")
+        find = sets.comments_in(comments)
+        readers[form] = lambda path: sets.read_litbench_test(path, find)
+    elif form is Pairs.columns:
+        columns = _mapping(mapping, "pairs")
+        readers[form] = lambda path: read_mapped(path, columns)
+    if form in readers:
+        rows = clean_pairs(_bar(_each(files, readers[form])), origin, tally)
+    else:
+        groups = _groups(form, files, score_key, lower_is_better, assume_human_best, tally)
+        rows = (
+            pair for group in clean_instances(_bar(groups), origin, tally) for pair in _counted(pairs_of(group), tally)
+        )
+    _write(rows, filters, tally, out, "pairs")
+
+
+@imports.command("benchmark")
+def benchmark(
+    form: Annotated[Benchmarks, typer.Argument(metavar="FORMAT", help=", ".join(Benchmarks) + ".")],
+    files: Files,
+    out: Out,
+    mapping: MappingFile = None,
+    expect_paper_counts: Annotated[
+        bool, typer.Option("--expect-paper-counts", help="Refuse all but the paper's 1,133 instances of StoryRMB.")
+    ] = False,
+    score_key: ScoreKey = None,
+    lower_is_better: LowerIsBetter = False,
+    assume_human_best: AssumeHumanBest = False,
+    corpus: Corpus = None,
+    license: License = "unknown",
+    language: Language = None,
+    keep_duplicates: KeepDuplicates = False,
+) -> None:
+    """Read groups of one chosen and some rejected stories.
+
+    Examples: storyalign import benchmark columns release.parquet --mapping release.yaml --out instances.jsonl
+
+    storyalign import benchmark judged-groups groups.jsonl --score-key quality --out groups-of-4.jsonl
+
+    The rows can be scored as they are, or built into a folder with storyalign build storyrmb.
+    """
+    from storyalign.corpus.column_mapping import read_mapped
+    from storyalign.corpus.human_story import Origin
+    from storyalign.corpus.imported_rows import clean_instances
+
+    origin = Origin(corpus or files[0].stem, license, language)
+    filters, tally = _filters(1, None, None, None, False, None, keep_duplicates), _new_tally()
+    if form is Benchmarks.columns:
+        columns = _mapping(mapping, "benchmark")
+        lines = _each(files, lambda path: read_mapped(path, columns))
+    else:
+        lines = _groups(form, files, score_key, lower_is_better, assume_human_best, tally)
+    rows = clean_instances(_bar(lines), origin, tally)
+    _write(_official(rows, files) if expect_paper_counts else rows, filters, tally, out, "instances")
+
+
+def _official(rows: Iterable[Instance], files: list[Path]) -> Iterator[Instance]:
+    """Give the rows, and fail after the last one unless they are StoryRMB in the paper's numbers."""
+    from storyalign.hub.dataset_statistics import DatasetStatistics
+    from storyalign.hub.row_checks import check_official_size
+    from storyalign.records import BadRow
+
+    statistics = DatasetStatistics()
+    for row in rows:
+        try:
+            row.require_storyrmb()
+        except BadRow as error:
+            raise DataError(f"{files[0]}: {row.id}: {error}") from error
+        statistics.add(row)
+        yield row
+    check_official_size(statistics, ", ".join(map(str, files)))
+
+
+def _groups(
+    form: Pairs | Benchmarks, files: list[Path], score_key: str | None, lower: bool, human: bool, tally: Tally
+) -> Iterator[Line]:
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.corpus.preference_sets import read_rewardbench2
+    from storyalign.files import Line
+
+    if form.value == "rewardbench2":
+        yield from _each(files, read_rewardbench2)
+        return
+    for path in files:
+        found = load_evaluation_set(path, score_key=score_key, lower_is_better=lower, assume_human_best=human)
+        tally.dropped.update(found.dropped)
+        for number, instance in enumerate(found.instances, start=1):
+            yield Line(path, number, instance.to_row())
+
+
+def _counted(pairs: Iterable[Any], tally: Tally) -> Iterator[Any]:
+    """Count the pairs of a group in the place of the group."""
+    for number, pair in enumerate(pairs):
+        if number:
+            tally.read += 1
+            tally.keep()
+        yield pair
+
+
+def _filters(
+    min_words: int,
+    max_words: int | None,
+    languages: list[str] | None,
+    licenses: list[str] | None,
+    whole: bool,
+    near: float | None,
+    keep_duplicates: bool,
+    min_engagement: float | None = None,
+) -> Filters:
+    from storyalign.corpus.filters import Filters
+
+    return Filters(
+        min_words=min_words,
+        max_words=max_words,
+        languages=frozenset(languages or ()),
+        min_engagement=min_engagement,
+        licenses=frozenset(name.lower() for name in licenses or ()),
+        whole=whole,
+        exact_duplicates=not keep_duplicates,
+        near_duplicates=None if keep_duplicates else near,
+    )
+
+
+def _mapping(path: Path | None, kind: str) -> Any:
+    from storyalign.corpus.column_mapping import load_mapping
+
+    if path is None:
+        raise RecipeError("columns needs a YAML file that says which column is which field: --mapping FILE")
+    return load_mapping(path, kind)
+
+
+@cache
+def _person_keys() -> Any:
+    from storyalign.hub.person_keys import load_person_keys
+
+    return load_person_keys()
+
+
+def _author_key(name: str) -> str:
+    key: str = _person_keys().key(name)
+    return key
+
+
+def _each(files: list[Path], read: Callable[[Path], Iterator[Line]]) -> Iterator[Line]:
+    for path in files:
+        yield from read(path)
+
+
+def _new_tally() -> Tally:
+    from storyalign.corpus.tally import Tally
+
+    return Tally()
+
+
+def _bar(lines: Iterable[Line]) -> Iterable[Line]:
+    from tqdm import tqdm
+
+    bar: Iterable[Line] = tqdm(lines, unit=" rows", desc="reading", disable=None)
+    return bar
+
+
+def _write(rows: Iterable[Row], filters: Filters, tally: Tally, out: Path, unit: str) -> None:
+    from storyalign.corpus.filters import keep
+    from storyalign.files import write_jsonl
+
+    def to_write() -> Iterator[dict[str, Any]]:
+        for row in keep(rows, filters, tally):
+            yield row.to_row()
+        if not tally.kept:
+            raise DataError("\n  ".join(["no rows are left; nothing was written", *tally.lines()]))
+
+    write_jsonl(out, to_write())
+    for line in tally.lines():
+        typer.echo(line)
+    typer.echo(f"{out}: {tally.kept:,} {unit}")

@@ -1,0 +1,97 @@
+"""The import verbs as users run them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import storyalign
+from tests.rows import pair_row, storyrmb_row, write_rows
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_stories_through_a_mapping_with_their_counts(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("columns: {story: content, author: author, engagement: reads}")
+    (tmp_path / "e.csv").write_bytes(
+        b"content,author,reads\nThe sea was calm that night.,Ann,9\nThe sea was calm that night!,Bo,9\n"
+        + "“Go” she said – late.,Ann,7\n".encode("cp1252")
+        + b"[removed],Ann,3\n"
+    )
+    salt = {"STORYALIGN_SALT_FILE": str(tmp_path / "salt")}
+    out, common = tmp_path / "s.jsonl", ("import", "stories", "columns", tmp_path / "e.csv", "--language", "en")
+    done = storyalign(*common, "--mapping", tmp_path / "m.yaml", "--license", "mit", "--out", out, **salt)
+    assert done.returncode == 0, done.stderr
+    assert [row["story"] for row in read(out)] == ["The sea was calm that night.", "“Go” she said – late."]
+    assert read(out)[0]["author_key"] == read(out)[1]["author_key"] != "Ann"
+    assert read(out)[0]["corpus"] == "e"
+    assert "read 4, kept 2, dropped 2" in done.stdout
+    assert "dropped 1: an exact duplicate" in done.stdout
+    assert f"dropped 1: deleted by its author or a moderator ({tmp_path / 'e.csv'}:5)" in done.stdout
+
+
+def test_a_broken_row_leaves_the_older_file_as_it_was(tmp_path: Path) -> None:
+    out = tmp_path / "p.jsonl"
+    out.write_text("older\n")
+    path = write_rows(tmp_path / "t.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "b"}, {"prompt": "p"}])
+    done = storyalign("import", "pairs", "trl", path, "--out", out)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"error: {path}:2: an answer is neither a text nor a list of messages\n")
+    assert out.read_text() == "older\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p.jsonl", "t.jsonl"]
+
+
+def test_pairs_can_be_built_into_a_folder(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "t.jsonl", [pair_row(n) for n in range(4)])
+    done = storyalign(
+        "import", "pairs", "trl", path, "--license", "mit", "--corpus", "t", "--out", tmp_path / "p.jsonl"
+    )
+    assert done.returncode == 0, done.stderr
+    done = storyalign("build", "story_preferences", "--raw", tmp_path / "p.jsonl", "--out", tmp_path / "pairs")
+    assert done.returncode == 0, done.stderr
+    assert "imported" in done.stdout
+    assert (tmp_path / "pairs/data/imported").is_dir()
+
+
+def test_a_benchmark_is_checked_against_the_papers_counts(tmp_path: Path) -> None:
+    columns = ("id", "prompt", "chosen", "rejected", "dimension", "source", "chosen_writer", "rejected_writers")
+    (tmp_path / "m.yaml").write_text("columns:\n" + "".join(f"  {name}: {name}\n" for name in columns))
+    path = write_rows(tmp_path / "b.jsonl", [storyrmb_row(n) for n in range(10)])
+    common = ("import", "benchmark", "columns", path, "--mapping", tmp_path / "m.yaml", "--out", tmp_path / "o.jsonl")
+    done = storyalign(*common, "--expect-paper-counts")
+    assert done.returncode == 2
+    assert "not the official size: 10 instances instead of 1133" in done.stderr
+    assert not (tmp_path / "o.jsonl").exists()
+    assert storyalign(*common).returncode == 0
+    assert len(read(tmp_path / "o.jsonl")) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("stories", "columns", "x.csv"), "columns needs a YAML file"),
+        (("stories", "writingprompts", "x"), "takes two files"),
+        (("pairs", "litbench-test", "x.parquet"), "name a file with the comments"),
+    ],
+)
+def test_what_a_format_needs(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = storyalign("import", *arguments, "--out", tmp_path / "o.jsonl")
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif("STORYALIGN_REAL_DATA" not in os.environ, reason="STORYALIGN_REAL_DATA is not set")
+def test_judged_groups_give_pairs(tmp_path: Path) -> None:
+    path = Path(os.environ["STORYALIGN_REAL_DATA"]) / "confederacy.jsonl"
+    out = tmp_path / "p.jsonl"
+    done = storyalign("import", "pairs", "judged-groups", path, "--score-key", "total_of_100", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert len(read(out)) == 2 * 12  # two premises, 13 candidates each: the best against the others
+    assert {row["construction"] for row in read(out)} == {"imported"}
