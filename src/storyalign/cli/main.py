@@ -29,6 +29,7 @@ VERBS: tuple[str, ...] = (
     "score",
     "evaluate",
     "rank",
+    "construct",
     "audit",
     "stats",
     "doctor",

@@ -1,0 +1,19 @@
+"""The verb ``construct``: benchmarks and preference pairs made with LLM endpoints."""
+
+from __future__ import annotations
+
+import importlib
+
+import typer
+
+COMMANDS: tuple[str, ...] = ("construct_storyrmb",)
+"""Modules of this package that hold commands of the verb; each has ``register(app)``."""
+
+app = typer.Typer(help="Build a benchmark or preference pairs with LLM endpoints and annotators.", no_args_is_help=True)
+
+
+def register(main: typer.Typer) -> None:
+    """Add the verb with all its commands."""
+    for command in COMMANDS:
+        importlib.import_module(f"storyalign.cli.{command}").register(app)
+    main.add_typer(app, name="construct")
