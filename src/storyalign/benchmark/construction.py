@@ -147,7 +147,7 @@ class Construction:
         known = {row["id"]: row for row in self._verdicts().values()}
         routes = RowsById(self._need("routes.jsonl", "agreement"))
         for row in verdicts:
-            if row.get("id") not in routes:
+            if str(row.get("id")) not in routes:
                 raise DataError(f"verdict {row.get('id')!r}: no group of {self.folder} has this id")
             known[row["id"]] = row
         return write_jsonl(self.folder / "verdicts.jsonl", known.values())

@@ -34,7 +34,7 @@ def construction_report(folder: Path) -> dict[str, Any]:
             }
             for dimension in DIMENSIONS
         },
-        "stages": {stage: sum(row["dimension_stage"] == stage for row in instances) for stage in (1, 2, 3, 4)},
+        "stages": {str(stage): sum(row["dimension_stage"] == stage for row in instances) for stage in (1, 2, 3, 4)},
         "writers": _writers(instances),
         "costs": [spent._asdict() for spent in spent_in(folder)],
         "n_instances": len(instances),

@@ -41,7 +41,7 @@ def rating_step(judge: str, recipe: Recipe) -> Step:
             settings.max_tokens,
             settings.temperature,
             recipe.seed_for("rating", judge, row["id"]),
-            ratings_schema(SCORES, len(stories)),
+            ratings_schema(SCORES),
         )
 
     def read(row: Row, reply: str) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
@@ -138,7 +138,7 @@ class Recipe:
         for name in self.endpoints:
             if not _NAME.fullmatch(name):
                 raise RecipeError(f"endpoint {name!r}: a name has letters, digits, '.', '_' and '-'; it names a folder")
-        named = {
+        named: dict[str, Sequence[str | None]] = {
             "premises.endpoint": [self.premises.endpoint],
             "premises.check": [self.premises.check],
             "candidates.writers": self.candidates.writers,
@@ -146,10 +146,9 @@ class Recipe:
             "ratings.judges": self.ratings.judges,
         }
         for place, names in named.items():
-            for name in names:
-                if name is not None and name not in self.endpoints:
-                    known = ", ".join(self.endpoints) or "none"
-                    raise RecipeError(f"{place}: no endpoint {name!r}; the recipe has {known}")
+            if unknown := [name for name in names if name is not None and name not in self.endpoints]:
+                known = ", ".join(self.endpoints) or "none"
+                raise RecipeError(f"{place}: no endpoint {unknown[0]!r}; the recipe has {known}")
             if len(set(names)) != len(names):
                 raise RecipeError(f"{place}: an endpoint stands twice")
         if self.candidates.writers and len(self.candidates.writers) != 4:
