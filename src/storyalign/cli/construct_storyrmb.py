@@ -216,9 +216,12 @@ def _human_rows(recipe: Path, settings: Recipe) -> Iterator[dict[str, Any]]:
 
 
 def _premises(work: Construction, recipe: Path, settings: Recipe) -> None:
+    from storyalign.benchmark.plan import SIZE_NOTE, size_note
     from storyalign.files import write_text
 
-    write_text(work.folder / "limit.txt", f"{work.limit}\n")
+    note = work.folder / SIZE_NOTE
+    if not note.is_file() or note.read_text("utf-8") != size_note(work.limit):
+        write_text(note, size_note(work.limit))
     own = _file_rows(recipe, settings.premises.files)
     _say(work.premises(_themes(recipe, settings), own, lambda: _human_rows(recipe, settings)), work.folder)
 
