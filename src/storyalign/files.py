@@ -22,6 +22,8 @@ class Line(NamedTuple):
     number: int
     """Line number, counted from 1."""
     row: dict[str, Any]
+    offset: int = 0
+    """Byte at which the line begins."""
 
     def error(self, problem: str) -> RowError:
         """Make the error that names this line and the row's id."""
@@ -36,19 +38,15 @@ def read_jsonl(path: str | Path) -> Iterator[Line]:
         DataError: the file is missing or cannot be read.
         RowError: a line is no UTF-8, no JSON or no object.
     """
-    for line, _ in _lines_with_starts(Path(path)):
-        yield line
-
-
-def _lines_with_starts(path: Path) -> Iterator[tuple[Line, int]]:
+    path = Path(path)
     try:
-        handle = path.open("rb")
+        handle = path.open("rb", buffering=1 << 20)  # a row with stories is often longer than the default
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     with handle:
-        start = 0
+        offset = end = 0
         for number, data in enumerate(handle, start=1):
-            begin, start = start, start + len(data)
+            offset, end = end, end + len(data)
             data = data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data
             if not data.strip():
                 continue
@@ -58,7 +56,7 @@ def _lines_with_starts(path: Path) -> Iterator[tuple[Line, int]]:
                 raise RowError(path, number, f"not valid JSON in UTF-8 ({error})") from error
             if not isinstance(row, dict):
                 raise RowError(path, number, f"expected a JSON object, found {type(row).__name__}")
-            yield Line(path, number, row), begin
+            yield Line(path, number, row, offset)
 
 
 class RowsById:
@@ -72,13 +70,13 @@ class RowsById:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self._offsets: dict[str, int] = {}
-        for line, start in _lines_with_starts(self.path):
+        for line in read_jsonl(self.path):
             row_id = line.row.get("id")
             if not isinstance(row_id, str) or not row_id:
                 raise line.error("the row has no id")
             if row_id in self._offsets:
                 raise line.error("another row has this id")
-            self._offsets[row_id] = start
+            self._offsets[row_id] = line.offset
 
     def __len__(self) -> int:
         return len(self._offsets)

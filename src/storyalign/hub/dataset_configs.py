@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from storyalign.hub.parquet_shards import ParquetShards
-from storyalign.records import row_digest
+from storyalign.hub.parquet_shards import ParquetShards, Writing
+from storyalign.hub.table_digest import update_digest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from datasets import Features
 
 
@@ -48,30 +49,38 @@ class ConfigFiles:
         splits: names of all splits, in the order of the card.
         features: the columns.
         shard_bytes: text in one Parquet file, about.
+        each_table: called with the rows of all files, a row group at a time, from another thread.
     """
 
     def __init__(
-        self, folder: Path, configs: Sequence[str], splits: Sequence[str], features: Features, shard_bytes: int
+        self,
+        folder: Path,
+        configs: Sequence[str],
+        splits: Sequence[str],
+        features: Features,
+        shard_bytes: int,
+        each_table: Callable[[pa.Table], None],
     ):
         self._folder, self._configs, self._splits = folder, configs, splits
         self._features, self._shard_bytes = features, shard_bytes
+        self._each_table, self._writing = each_table, Writing()
         self._files: dict[tuple[str, str], ParquetShards] = {}
         self._digests: dict[tuple[str, str], Any] = {}
 
     def write(self, config: str, split: str, example: dict[str, Any]) -> None:
-        """Add one row; class labels stand in it by name."""
+        """Add one row; class labels stand in it by name, texts as ``str`` or as UTF-8."""
         key = (config, split)
         if key not in self._files:
-            place = self._folder / "data" / config
-            place.mkdir(parents=True, exist_ok=True)
-            self._files[key] = ParquetShards(place, split, self._features, self._shard_bytes)
-            self._digests[key] = hashlib.sha256(f"{split} {_columns(self._features)}".encode())
-        self._digests[key].update(row_digest(example).encode())
+            self._files[key] = self._open(*key)
         self._files[key].write(example)
 
     def close(self) -> list[ConfigFacts]:
         """Finish all files. The default configuration comes first; it names the files of all others."""
+        for shards in self._files.values():
+            shards.flush()
+        self._writing.finish()
         splits = {key: self._close(*key) for key in self._files}
+        self._writing.stop()
         facts = []
         for config in self._configs:
             keys = [(config, split) for split in self._splits if (config, split) in splits]
@@ -84,8 +93,20 @@ class ConfigFiles:
 
     def abandon(self) -> None:
         """Let go of all open files after an error; the folder is thrown away by its owner."""
+        self._writing.stop()
         for shards in self._files.values():
             shards.abandon()
+
+    def _open(self, config: str, split: str) -> ParquetShards:
+        place = self._folder / "data" / config
+        place.mkdir(parents=True, exist_ok=True)
+        hasher = self._digests[config, split] = hashlib.sha256(f"{split} {_columns(self._features)}".encode())
+
+        def each_table(table: pa.Table) -> None:
+            update_digest(hasher, table)
+            self._each_table(table)
+
+        return ParquetShards(place, split, self._features, self._writing, each_table, self._shard_bytes)
 
     def _close(self, config: str, split: str) -> SplitFacts:
         shards = self._files[config, split]

@@ -115,10 +115,11 @@ def _build(
     names = ", ".join(map(str, raw))
     try:
         with atomic_folder(out) as folder, ExitStack() as on_error:
-            files = ConfigFiles(folder, kind.configs, kind.splits, script.FEATURES, shard_bytes)
+            files = ConfigFiles(folder, kind.configs, kind.splits, script.FEATURES, shard_bytes, statistics.add_words)
             on_error.callback(files.abandon)
-            for line, row in _checked(kind, lines, sample):
+            for line, row, texts in _checked(kind, lines, sample):
                 example = script.example(row.to_row(), f"{line.path}:{line.number}")
+                example |= _encoded(row, texts)
                 files.write(example[kind.config_column], getattr(row, "split", kind.splits[0]), example)
                 statistics.add(row)
             if not statistics.n_rows:
@@ -133,16 +134,25 @@ def _build(
     return BuiltFolder(out, configs[0].digest, statistics)
 
 
-def _checked(kind: _Kind, lines: Rows, sample: bool) -> Iterator[tuple[Line, Instance | PreferencePair]]:
+def _encoded(row: Instance | PreferencePair, texts: Sequence[bytes]) -> dict[str, Any]:
+    """Give the columns of premise and stories in UTF-8, so that gigabytes of text are encoded once."""
+    premise, chosen, *rejected = texts
+    return {"prompt": premise, "chosen": chosen, "rejected": rejected if isinstance(row, Instance) else rejected[0]}
+
+
+def _checked(
+    kind: _Kind, lines: Rows, sample: bool
+) -> Iterator[tuple[Line, Instance | PreferencePair, Sequence[bytes]]]:
     repetitions = Repetitions()
     for line in lines:
         try:
             row = kind.parse(line.row)
             (check_sample if sample else check_no_sample)(row)
-            repetitions.check(row, line)
+            texts = [text.encode() for text in (row.prompt, *row.stories)]
+            repetitions.check(row, texts, line)
         except BadRow as error:
             raise line.error(str(error)) from error
-        yield line, row
+        yield line, row, texts
 
 
 def _require_replaceable(out: Path) -> None:

@@ -6,9 +6,13 @@ import statistics
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from storyalign.hub.table_words import words_of_column
 from storyalign.records import Instance, PreferencePair
-from storyalign.text import count_words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(slots=True)
@@ -29,7 +33,7 @@ class DatasetStatistics:
     edits: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Instance | PreferencePair) -> None:
-        """Count one row."""
+        """Count one row; the words of its stories are counted by ``add_words``."""
         self.licenses[row.license, row.corpus] += 1
         self.languages[row.language] += 1
         self.chosen_writers[row.chosen_writer or "unknown"] += 1
@@ -42,7 +46,13 @@ class DatasetStatistics:
             self.table[row.construction, row.split] += 1
             self.rejected_writers[row.rejected_writer or "unknown"] += 1
             self.edits.update([row.edit] if row.edit else [])
-        self.words.extend(map(count_words, row.stories))
+
+    def add_words(self, table: pa.Table) -> None:
+        """Count the words of all stories of a row group."""
+        for name in ("chosen", "rejected"):
+            for chunk in table.column(name).chunks:
+                texts = chunk if str(chunk.type) == "string" else chunk.flatten()
+                self.words.extend(words_of_column(texts).tolist())
 
     @property
     def n_rows(self) -> int:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from collections.abc import Sequence
+from pathlib import Path
+
+from xxhash import xxh3_64_intdigest
 
 from storyalign.errors import DataError
 from storyalign.files import Line
 from storyalign.hub.dataset_statistics import DatasetStatistics
+from storyalign.hub.place_table import PlaceTable
 from storyalign.records import DIMENSIONS, SOURCES, BadRow, Instance, PreferencePair
+
+_ID, _CONTENT, _TEXT = range(3)
+"""Seeds, so that an id, a row's content and a text never meet by having the same bytes."""
 
 KIT_AUTHOR = "kit-author"
 KIT_EDIT = "kit-edit:"
@@ -26,34 +33,53 @@ OFFICIAL_COUNTS = {
 
 
 class Repetitions:
-    """Finds ids and contents that come twice, and texts that stand in two splits; a digest of each text is kept."""
+    """Finds ids and contents that come twice, and texts that stand in two splits; 16 bytes of each are kept, or 32.
+
+    Texts that differ in white space alone are the same.
+    """
 
     def __init__(self) -> None:
-        self._ids: dict[str, str] = {}
-        self._contents: dict[bytes, str] = {}
-        self._splits: dict[bytes, tuple[str, str]] = {}
+        self._files: list[Path] = []
+        self._splits: list[str] = []
+        self._places = PlaceTable()
 
-    def check(self, row: Instance | PreferencePair, line: Line) -> None:
-        """Compare one row with all before it. Texts that differ in white space alone are the same.
+    def check(self, row: Instance | PreferencePair, texts: Sequence[bytes], line: Line) -> None:
+        """Compare one row with all before it.
+
+        Args:
+            row: the row.
+            texts: its premise, its chosen story and its rejected stories, in UTF-8.
+            line: where it stands.
 
         Raises:
             BadRow: it repeats an earlier one, or its premise or a story of it is in another split too.
         """
-        here = f"{line.path}:{line.number}"
-        if row.id in self._ids:
-            raise BadRow(f"the id stands in {self._ids[row.id]} already")
-        premise, *stories = map(_hash, (row.prompt, *row.stories))
+        split = row.split if isinstance(row, PreferencePair) else "test"
+        here = self._place(line, split)
+        if (place := self._places.enter(xxh3_64_intdigest(row.id.encode(), _ID), here)) is not None:
+            raise BadRow(f"the id stands in {self._name(place)} already")
+        premise, *stories = map(_key, texts)
         # Sorted: the same stories in another order are no new content, they contradict it.
-        content = sha256(premise + b"".join(sorted(stories))).digest()[:16]
-        if content in self._contents:
-            raise BadRow(f"the same premise with the same stories stands in {self._contents[content]} already")
-        self._ids[row.id] = self._contents[content] = here
+        content = b"".join(key.to_bytes(8, "big") for key in (premise, *sorted(stories)))
+        if (place := self._places.enter(xxh3_64_intdigest(content, _CONTENT), here)) is not None:
+            raise BadRow(f"the same premise with the same stories stands in {self._name(place)} already")
         if isinstance(row, PreferencePair):
-            place = (row.split, here)
-            for what, text in zip(("premise", "chosen story", "rejected story"), (premise, *stories), strict=True):
-                split, before = self._splits.setdefault(text, place)
-                if split != row.split:
-                    raise BadRow(f"its {what} is in split {split} too ({before}); a text belongs to one split")
+            for what, key in zip(("premise", "chosen story", "rejected story"), (premise, *stories), strict=True):
+                place = self._places.enter(key, here)
+                if place is not None and (before := self._splits[place % 2]) != split:
+                    raise BadRow(
+                        f"its {what} is in split {before} too ({self._name(place)}); a text belongs to one split"
+                    )
+
+    def _place(self, line: Line, split: str) -> int:
+        if line.path not in self._files:
+            self._files.append(line.path)
+        if split not in self._splits:
+            self._splits.append(split)
+        return (self._files.index(line.path) << 44 | line.number) << 1 | self._splits.index(split)
+
+    def _name(self, place: int) -> str:
+        return f"{self._files[place >> 45]}:{place >> 1 & (1 << 44) - 1}"
 
 
 def check_sample(row: Instance | PreferencePair) -> None:
@@ -98,5 +124,8 @@ def check_official_size(statistics: DatasetStatistics, name: str) -> None:
         raise DataError(f"{name}: not the official size: {', '.join(wrong)}; leave out --official-size for another set")
 
 
-def _hash(text: str) -> bytes:
-    return sha256(" ".join(text.split()).encode()).digest()[:16]
+def _key(text: bytes) -> int:
+    for wide in (b"\xc2\xa0", b"\xe3\x80\x80"):  # no-break and ideographic space
+        if wide in text:
+            text = text.replace(wide, b"")
+    return xxh3_64_intdigest(text.translate(None, b" \t\n\r\v\f"), _TEXT)
