@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.leakage_audits import LEAKAGE, leakage
 from storyalign.errors import DataError, RecipeError
 
 _SHORTCUTS = """
@@ -42,6 +43,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Look for what a dataset or a scorer gives away.", no_args_is_help=True)
     group.command("shortcuts", help=_SHORTCUTS, no_args_is_help=True)(shortcuts)
     group.command("table", help=_TABLE, no_args_is_help=True)(table)
+    group.command("leakage", help=LEAKAGE, no_args_is_help=True)(leakage)
     app.add_typer(group, name="audit")
 
 
