@@ -1,0 +1,146 @@
+"""Whole runs over real HTTP against the scripted writer."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storyalign.files import read_jsonl
+from tests.cli.construction import clever, write_recipe
+from tests.command import environment, storyalign
+from tests.preferences.shelf import story_row, write_shelf
+from tests.rows import write_rows
+from tests.scripted_llm_server import Fault, Running, scripted_server
+
+pytest.importorskip("datatrove")
+pytest.importorskip("rensa")
+pytest.importorskip("rapidfuzz")
+
+COUNT = 60
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [line.row for line in read_jsonl(path)]
+
+
+def construct(verb: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return storyalign("construct", verb, "--recipe", folder / "recipe.yaml", "--out", folder / "run", *more)
+
+
+def prepare(folder: Path, running: Running, **sections: Any) -> None:
+    write_recipe(folder / "recipe.yaml", running.url, write_shelf(folder / "stories.jsonl", COUNT), **sections)
+
+
+@pytest.mark.timeout(600)
+def test_from_stories_to_a_dataset_folder(tmp_path: Path) -> None:
+    leaking = story_row(1)
+    bench = [{"id": "rmb-1", "prompt": "Another wording.", "chosen": leaking["story"], "rejected": ["a", "b", "c"]}]
+    write_rows(tmp_path / "bench.jsonl", bench)
+    mix = {
+        "targets": {"rewriting": 16},
+        "total": None,
+        "validation_share": 0.1,
+        "against": [str(tmp_path / "bench.jsonl")],
+    }
+    with scripted_server(clever) as running:
+        prepare(tmp_path, running, mix=mix)
+        dry = construct("preferences", tmp_path, "--dry-run")
+        assert (dry.returncode, running.requests) == (0, []), dry.stderr
+        assert "llm_pairs llm_pairs_judge large:" in dry.stdout
+        done = construct("preferences", tmp_path)
+        asked = len(running.requests)
+        again = construct("preferences", tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(running.requests) == asked, "a second run asks nothing"
+    made = Counter(row["construction"] for row in rows(tmp_path / "run/pairs.jsonl"))
+    assert set(made) == {"back_generation", "rewriting", "guided_continuation", "llm_pairs"}
+    assert made["rewriting"] <= 16
+    texts = {text for row in rows(tmp_path / "run/pairs.jsonl") for text in (row["chosen"], row["rejected"])}
+    assert leaking["story"] not in texts
+    report = json.loads((tmp_path / "run/report.json").read_text())
+    assert sum(report["counts"].values()) == made.total()
+    tally = report["rows"]
+    assert tally["read"] == tally["kept"] + sum(tally["dropped"].values())
+    # every row of every step is accounted for, and so is every row of a construction
+    for name in made:
+        planned = [n for f in (tmp_path / "run" / name).glob("planned*/*.jsonl") for n in rows(f)]
+        planned = planned or rows(tmp_path / "run" / name / "planned.jsonl")
+        finished = [
+            n for kind in ("rows", "dropped") for f in (tmp_path / "run" / name).rglob(f"{kind}.jsonl") for n in rows(f)
+        ]
+        assert sorted(row["id"] for row in finished) == sorted(row["id"] for row in planned), name
+    assert again.returncode == 0
+    assert len(rows(tmp_path / "run/check/pairs.jsonl")) == sum(min(20, n) for n in made.values())
+    built = storyalign("build", "story_preferences", "--raw", tmp_path / "run/pairs.jsonl", "--out", tmp_path / "sp")
+    assert built.returncode == 0, built.stderr
+
+
+@pytest.mark.timeout(600)
+def test_killed_and_run_again_it_ends_with_the_same_rows(tmp_path: Path) -> None:
+    slow = lambda body, number: Fault(status=503) if number % 17 == 5 else clever(body, number)  # noqa: E731
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    with scripted_server(slow) as running:
+        for folder in (whole, broken):
+            folder.mkdir()
+            prepare(folder, running)
+        assert construct("rewriting", whole).returncode == 0
+        command = [sys.executable, "-m", "storyalign", "construct", "rewriting", "--recipe", broken / "recipe.yaml"]
+        process = subprocess.Popen([*command, "--out", broken / "run"], env=environment(), stderr=subprocess.DEVNULL)
+        before = len(running.requests)
+        deadline = time.monotonic() + 120
+        while len(running.requests) < before + 9 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+        assert not (broken / "run/rewriting/pairs.jsonl").exists()
+        assert construct("rewriting", broken).returncode == 0
+    assert rows(broken / "run/rewriting/pairs.jsonl") == rows(whole / "run/rewriting/pairs.jsonl")
+    assert len(rows(broken / "run/rewriting/pairs.jsonl")) >= 10
+
+
+def test_a_cost_limit_stops_and_a_higher_one_goes_on(tmp_path: Path) -> None:
+    with scripted_server(clever) as running:
+        prepare(tmp_path, running)
+        text = (tmp_path / "recipe.yaml").read_text()
+        priced = text.replace("    model: large\n", "    model: large\n    price: {prompt: 1000.0, reply: 1000.0}\n")
+        (tmp_path / "recipe.yaml").write_text(priced)
+        done = construct("back_generation", tmp_path, "--cost-limit", "3")
+        assert done.returncode == 2
+        assert "the cost limit is reached" in done.stderr
+        few = len(running.requests)
+        assert construct("back_generation", tmp_path).returncode == 0
+    assert 0 < few < len(running.requests) == 13  # 12 and a tenth to spare
+
+
+def test_wrong_recipes_and_rows_are_named(tmp_path: Path) -> None:
+    with scripted_server(clever) as running:
+        prepare(tmp_path, running, rewriting={"target": 3, "writers": ["nobody"]})
+        assert (
+            "recipe.yaml: no endpoint 'nobody'; endpoints has large, other, small" in construct("mix", tmp_path).stderr
+        )
+        prepare(tmp_path, running, rewriting={"targets": 3})
+        assert "rewriting: unknown field 'targets'" in construct("rewriting", tmp_path).stderr
+        prepare(tmp_path, running)
+        stories = [story_row(n) for n in range(4)]
+        stories[2]["story"] = "  "
+        write_rows(tmp_path / "stories.jsonl", stories)
+        done = construct("rewriting", tmp_path)
+    assert done.returncode == 2
+    assert "stories.jsonl:3 (id shelf-2): story is missing or empty" in done.stderr
+    assert not list((tmp_path / "run").rglob("*.jsonl"))
+
+
+def test_without_writers_the_offline_edits_rewrite(tmp_path: Path) -> None:
+    with scripted_server(clever) as running:
+        prepare(tmp_path, running, rewriting={"target": 10})
+        done = construct("rewriting", tmp_path, "--limit", "4")
+    assert (done.returncode, running.requests) == (0, [])
+    assert len(rows(tmp_path / "run/rewriting/pairs.jsonl")) == 4
