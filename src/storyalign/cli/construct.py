@@ -1,14 +1,19 @@
-"""The verb group ``construct``: making data with LLM endpoints, people, and stories that people wrote."""
+"""The verb ``construct``: benchmarks and preference pairs made with LLM endpoints."""
 
 from __future__ import annotations
 
+import importlib
+
 import typer
 
-from storyalign.cli.construct_preferences import add_preference_verbs
+COMMANDS: tuple[str, ...] = ("construct_storyrmb", "construct_preferences")
+"""Modules of this package that hold commands of the verb; each has ``register(app)``."""
+
+app = typer.Typer(help="Build a benchmark or preference pairs with LLM endpoints and annotators.", no_args_is_help=True)
 
 
 def register(main: typer.Typer) -> None:
-    """Add the verb group."""
-    group = typer.Typer(help="Make a benchmark or preference pairs.", no_args_is_help=True)
-    add_preference_verbs(group)
-    main.add_typer(group, name="construct")
+    """Add the verb with all its commands."""
+    for command in COMMANDS:
+        importlib.import_module(f"storyalign.cli.{command}").register(app)
+    main.add_typer(app, name="construct")

@@ -63,8 +63,8 @@ Example:
 """
 
 
-def add_preference_verbs(group: typer.Typer) -> None:
-    """Add the verbs to the group ``construct``."""
+def register(group: typer.Typer) -> None:
+    """Add the commands."""
     group.command("preferences", help=_PREFERENCES)(preferences)
     for name in CONSTRUCTIONS:
         group.command(name, help=_ONE.format(name=name))(_one(name))

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from storyalign.errors import MissingExtraError, RecipeError
 from storyalign.llm.endpoint import Endpoint
+from storyalign.llm.reply_log import ReplyLog
+from storyalign.llm.step_runs import requests_of
 from storyalign.llm.steps import Row, Step
 
 Messages = Sequence[Mapping[str, str]]
@@ -104,7 +107,7 @@ def _templated(name: str) -> CountTokens | None:
         return None
 
     def count(messages: Messages) -> float:
-        tokens = tokenizer.apply_chat_template(
+        tokens: Any = tokenizer.apply_chat_template(
             [dict(m) for m in messages], add_generation_prompt=True, return_dict=True
         )
         return len(tokens["input_ids"])
@@ -114,8 +117,6 @@ def _templated(name: str) -> CountTokens | None:
 
 @cache
 def _plain_tokenizer(name: str) -> Callable[[str], int]:
-    from pathlib import Path
-
     try:
         from tokenizers import Tokenizer
     except ModuleNotFoundError as error:
@@ -126,3 +127,28 @@ def _plain_tokenizer(name: str) -> Callable[[str], int]:
     except Exception as error:  # the library raises bare Exceptions
         raise RecipeError(f"tokenizer {name}: cannot be loaded ({str(error).splitlines()[0]})") from error
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def counted_calls(
+    step: Step, source: Path, endpoint: Endpoint, folder: Path, most: int = 50
+) -> list[tuple[Messages, int]]:
+    """Find requests of earlier runs that the endpoint has counted, with its count.
+
+    Args:
+        step: the step that asked.
+        source: the rows it asked about.
+        endpoint: whom it asked.
+        folder: the step's folder.
+        most: so many are enough.
+    """
+    if not (folder / "replies").is_dir() or not source.is_file():
+        return []
+    log = ReplyLog(folder / "replies")
+    found: list[tuple[Messages, int]] = []
+    for row, request in requests_of(step, source, endpoint, None, set()):
+        outcome = log.outcome(row["id"], request)
+        if outcome is not None and outcome.counted:
+            found.append((step.request(row).messages, outcome.counted))
+            if len(found) == most:
+                break
+    return found

@@ -286,7 +286,7 @@ def pipeline_of(
         return server(settings, rank, endpoint, money)
 
     keep = None if kept is None else lambda outcome: kept(outcome)  # a plain function is not copied with the pipeline
-    runner = StepRunner(step, endpoint, folder, open_server=open_server, kept=keep, **config)
+    runner = StepRunner(step, endpoint, folder.resolve(), open_server=open_server, kept=keep, **config)
     return [PendingRows(step, source.resolve(), endpoint, folder.resolve(), limit), runner]
 
 

@@ -8,21 +8,23 @@ from collections.abc import Mapping, Sequence
 
 from storyalign.llm.prompts import schema
 from storyalign.llm.replies import UnparsedReply, final_answer
-from storyalign.llm.score_replies import HIGHEST, LOWEST, score_value
+from storyalign.llm.score_replies import score_value
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)(?:\n)?```", re.S | re.I)
 
 
-def ratings_schema(names: Sequence[str], count: int) -> dict[str, object]:
-    """Make the response format for ratings of ``count`` stories under these names."""
-    number = {"type": "number", "minimum": LOWEST, "maximum": HIGHEST}
+def ratings_schema(names: Sequence[str]) -> dict[str, object]:
+    """Make the response format for ratings of stories under these names.
+
+    Bounds and lengths are left to ``parse_ratings``: some endpoints refuse a strict schema that states them.
+    """
     story = {
         "type": "object",
-        "properties": {"story": {"type": "integer"}, **dict.fromkeys(names, number)},
+        "properties": {"story": {"type": "integer"}, **{name: {"type": "number"} for name in names}},
         "required": ["story", *names],
         "additionalProperties": False,
     }
-    return schema("ratings", {"ratings": {"type": "array", "items": story, "minItems": count, "maxItems": count}})
+    return schema("ratings", {"ratings": {"type": "array", "items": story}})
 
 
 def parse_ratings(reply: str, names: Sequence[str], count: int) -> list[dict[str, float]]:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import orjson
 from filelock import FileLock, Timeout
 
 from storyalign.errors import DataError, MissingExtraError
@@ -27,6 +28,7 @@ from storyalign.llm.clusters import Cluster
 from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.reply_log import Outcome, ReplyLog
 from storyalign.llm.steps import Dropped, Row, Step
+from storyalign.llm.wire import body_digest, body_of
 
 
 class StepCounts(NamedTuple):
@@ -64,6 +66,7 @@ def run_step(
     executor: Literal["local"] | Cluster = "local",
     limit: int | None = None,
     budget: Budget | None = None,
+    begin: Callable[[int, int], None] | None = None,
     progress: Callable[[Outcome], None] | None = None,
 ) -> StepCounts:
     """Ask an endpoint about every row and write what comes of it.
@@ -77,6 +80,7 @@ def run_step(
             end collects the rows.
         limit: use only so many rows from the start of the source.
         budget: the endpoint's money; may be shared by several steps of one endpoint.
+        begin: called once with the rows that need a call, and those that don't.
         progress: called after each outcome, in the thread of the run.
 
     Raises:
@@ -89,6 +93,8 @@ def run_step(
         replies.mkdir(parents=True, exist_ok=True)
         before = ReplyLog(replies)
         pending, reused = _pending(step, source, endpoint, before, limit)
+        if begin is not None:
+            begin(pending, reused)
         if pending:
             _run_pipeline(step, source, endpoint, out, executor, limit, budget, progress)
         log = ReplyLog(replies) if pending else before
@@ -116,8 +122,6 @@ def requests_of(
     Raises:
         RowError: a row has no id, or one that another row has.
     """
-    from storyalign.llm.wire import body_digest, body_of
-
     for number, line in enumerate(read_jsonl(source)):
         if limit is not None and number >= limit:
             return
@@ -154,8 +158,6 @@ def _run_pipeline(
 
 def _collect(step: Step, source: Path, endpoint: Endpoint, out: Path, log: ReplyLog, limit: int | None) -> StepCounts:
     """Make both files of the replies, in the order of the source."""
-    import orjson
-
     rows = dropped = failed = waiting = 0
     reasons: Counter[str] = Counter()
     with (

@@ -1,0 +1,255 @@
+"""The construction of the benchmark as a folder: each step reads the files of the step before it and writes its own.
+
+    premises/       calls, seeds, plain, styled and checked premises; review.csv for people; dropped.jsonl
+    premises.jsonl  the pool
+    candidates/     one folder a writer; candidates.jsonl holds the groups
+    ratings/        one folder a judge; ratings.jsonl holds all of them, group by group
+    routes.jsonl    agreement and route; tasks.jsonl is what annotators are asked
+    settled.jsonl   the final rankings, after verdicts.jsonl
+    instances.jsonl the benchmark's rows, for ``storyalign build storyrmb``
+
+Beside each file of rows stands ``<name>_dropped.jsonl``. Every step may be run again at any time: calls that were
+answered are not made again, and the files follow from the answers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from storyalign.benchmark.assemble import dimension_of, instance_of
+from storyalign.benchmark.candidates import groups_of, premises_for, writing_step
+from storyalign.benchmark.premise_pool import (
+    filter_premises,
+    human_premises,
+    own_premises,
+    review_sheet,
+    review_verdicts,
+)
+from storyalign.benchmark.premises import (
+    Themes,
+    check_step,
+    enrich_step,
+    restyle_step,
+    seed_calls,
+    seed_step,
+    seeds_of,
+)
+from storyalign.benchmark.ratings import rated_groups, rating_step
+from storyalign.benchmark.recipe import Recipe
+from storyalign.benchmark.settling import routes_of, settle, task_of
+from storyalign.errors import DataError
+from storyalign.files import RowsById, atomic_path, read_jsonl, write_jsonl, write_text
+from storyalign.llm.step_runs import StepCounts
+from storyalign.llm.steps import Dropped, Row, Step
+from storyalign.records import BadRow
+
+Ask = Callable[[Step, Path, str, Path], StepCounts]
+"""Runs a step: step, source file, name of the endpoint, folder."""
+
+
+class Kept(NamedTuple):
+    """What a step without calls did."""
+
+    name: str
+    kept: int
+    dropped: int
+    waiting: int
+    """Dropped for now: a later run may keep them."""
+
+
+class Construction:
+    """One folder and the recipe that fills it.
+
+    Args:
+        folder: where everything goes.
+        recipe: what to do.
+        ask: how calls are made.
+        limit: use so many calls for seeds, and so many premises of each source; a trial.
+    """
+
+    def __init__(self, folder: Path, recipe: Recipe, ask: Ask, limit: int | None = None):
+        self.folder, self.recipe, self.limit = folder, recipe, limit
+        self._ask = ask
+
+    def premises(self, themes: Themes | None, own: Iterable[Row], human: Callable[[], Iterable[Row]]) -> Kept:
+        """Fill the pool: premises by LLMs, of one's own, and with human stories.
+
+        Args:
+            themes: the taxonomy; None where the recipe names no endpoint for premises.
+            own: rows of ``premises.files``.
+            human: opens the rows of ``human_premises.files``.
+        """
+        folder, settings = self.folder / "premises", self.recipe.premises
+        folder.mkdir(parents=True, exist_ok=True)
+        made: list[Path] = []
+        if settings.endpoint is not None and themes is not None:
+            self._write(folder / "calls.jsonl", _first(seed_calls(themes, self.recipe), self.limit))
+            self._ask(seed_step(self.recipe), folder / "calls.jsonl", settings.endpoint, folder / "seeds")
+            self._write(folder / "seeds.jsonl", seeds_of(_rows(folder / "seeds/rows.jsonl")))
+            self._ask(enrich_step(self.recipe), folder / "seeds.jsonl", settings.endpoint, folder / "plain")
+            restyle = restyle_step(self.recipe, themes.styles)
+            self._ask(restyle, folder / "plain/rows.jsonl", settings.endpoint, folder / "styled")
+            made.append(folder / "styled/rows.jsonl")
+        write_jsonl(folder / "own.jsonl", own_premises(own))
+        made.append(folder / "own.jsonl")
+        if settings.check is not None:
+            write_jsonl(folder / "to_check.jsonl", (row for path in made for row in _rows(path)))
+            self._ask(check_step(self.recipe), folder / "to_check.jsonl", settings.check, folder / "checked")
+            made = [folder / "checked/rows.jsonl"]
+        rows = (row for path in made for row in _rows(path))
+        passed = self._part(filter_premises(rows, self.recipe, self._review()), folder / "llm.jsonl")
+        drawn = self._part(human_premises(human, self.recipe), folder / "human.jsonl")
+        sheet = io.StringIO()
+        table = csv.DictWriter(sheet, ["id", "family", "premise", "keep", "note"])
+        table.writeheader()
+        table.writerows(review_sheet(_rows(folder / "llm.jsonl"), self.recipe.seed))
+        write_text(folder / "to_review.csv", "\ufeff" + sheet.getvalue())
+        pool = [folder / "llm.jsonl", folder / "human.jsonl"]
+        kept = write_jsonl(self.folder / "premises.jsonl", (r for p in pool for r in _first(_rows(p), self.limit)))
+        return Kept("premises", kept, passed.dropped + drawn.dropped, 0)
+
+    def candidates(self) -> Kept:
+        """Have the stories written and put the groups together."""
+        folder, pool, recipe = self.folder / "candidates", self._need("premises.jsonl", "premises"), self.recipe
+        writers = list(dict.fromkeys((*recipe.candidates.writers, *recipe.candidates.human_llm_writers)))
+        for writer in writers:
+            source = folder / writer / "source.jsonl"
+            self._write(source, premises_for(writer, _rows(pool), recipe))
+            self._ask(writing_step(writer, recipe), source, writer, folder / writer)
+        stories, failures = self._results(folder, writers)
+        groups = groups_of(_rows(pool), stories, failures, recipe)
+        return self._part(groups, self.folder / "candidates.jsonl")
+
+    def ratings(self) -> Kept:
+        """Have the groups rated."""
+        folder, groups = self.folder / "ratings", self._need("candidates.jsonl", "candidates")
+        judges = self.recipe.ratings.judges
+        for judge in judges:
+            self._ask(rating_step(judge, self.recipe), groups, judge, folder / judge)
+        ratings, failures = self._results(folder, judges)
+        return self._part(rated_groups(_rows(groups), ratings, failures), self.folder / "ratings.jsonl")
+
+    def agreement(self) -> Kept:
+        """Compute agreement and routes, and write what annotators are asked."""
+        rated, groups = self._need("ratings.jsonl", "ratings"), RowsById(self._need("candidates.jsonl", "candidates"))
+        routes = routes_of(_rows(rated), self.recipe.ratings.judges, self.recipe)
+        counts = self._part(routes, self.folder / "routes.jsonl")
+        tasks = (task_of(_known(groups, route["id"]), route) for route in _rows(self.folder / "routes.jsonl"))
+        write_jsonl(self.folder / "tasks.jsonl", tasks)
+        return counts
+
+    def take_verdicts(self, verdicts: Iterable[Row]) -> int:
+        """Take the annotators' settled verdicts in; later ones replace earlier ones of the same group."""
+        known = {row["id"]: row for row in self._verdicts().values()}
+        routes = RowsById(self._need("routes.jsonl", "agreement"))
+        for row in verdicts:
+            if str(row.get("id")) not in routes:
+                raise DataError(f"verdict {row.get('id')!r}: no group of {self.folder} has this id")
+            known[row["id"]] = row
+        return write_jsonl(self.folder / "verdicts.jsonl", known.values())
+
+    def settle(self) -> Kept:
+        """Settle the rankings and name the dimensions."""
+        routes, verdicts = self._need("routes.jsonl", "agreement"), self._verdicts()
+        rated = RowsById(self._need("ratings.jsonl", "ratings"))
+
+        def settled() -> Iterator[Row | Dropped]:
+            for line in read_jsonl(routes):
+                try:
+                    row = settle(line.row, verdicts.get(line.row["id"]), self.recipe)
+                except BadRow as error:
+                    raise line.error(str(error)) from error
+                if isinstance(row, Dropped):
+                    yield row
+                    continue
+                category = dimension_of(row, _known(rated, row["id"]), self.recipe)
+                if isinstance(category, Dropped):
+                    yield category
+                else:
+                    yield {**row, "dimension": category.dimension, "stage": category.stage}
+
+        return self._part(settled(), self.folder / "settled.jsonl")
+
+    def assemble(self) -> Kept:
+        """Write the instances."""
+        from storyalign.benchmark.dimension import Category
+
+        settled, groups = (
+            self._need("settled.jsonl", "dimension"),
+            RowsById(self._need("candidates.jsonl", "candidates")),
+        )
+
+        def instances() -> Iterator[Row | Dropped]:
+            for row in _rows(settled):
+                made = instance_of(_known(groups, row["id"]), row, Category(row["dimension"], row["stage"]))
+                yield made if isinstance(made, Dropped) else made.to_row()
+
+        return self._part(instances(), self.folder / "instances.jsonl")
+
+    def _part(self, rows: Iterable[Row | Dropped], path: Path) -> Kept:
+        """Write rows and, beside them, what was dropped."""
+        import orjson
+
+        kept = dropped = waiting = 0
+        beside = path.with_name(f"{path.stem}_dropped.jsonl")
+        with (
+            atomic_path(path) as rows_path,
+            atomic_path(beside) as dropped_path,
+            rows_path.open("wb") as rows_file,
+            dropped_path.open("wb") as dropped_file,
+        ):
+            for row in rows:
+                if isinstance(row, Dropped):
+                    waiting, dropped = waiting + row.again, dropped + (not row.again)
+                    record = {"id": row.id, "reason": row.reason, "again": row.again}
+                    dropped_file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+                else:
+                    kept += 1
+                    rows_file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        return Kept(path.stem, kept, dropped, waiting)
+
+    def _write(self, path: Path, rows: Iterable[Row]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_jsonl(path, rows)
+
+    def _results(self, folder: Path, names: Iterable[str]) -> tuple[dict[str, RowsById], dict[str, RowsById]]:
+        rows = {name: RowsById(folder / name / "rows.jsonl") for name in names}
+        return rows, {name: RowsById(folder / name / "dropped.jsonl") for name in rows}
+
+    def _verdicts(self) -> dict[str, Row]:
+        path = self.folder / "verdicts.jsonl"
+        return {row["id"]: row for row in _rows(path)} if path.is_file() else {}
+
+    def _review(self) -> dict[str, bool]:
+        path = self.folder / "premises/reviewed.csv"
+        if not path.is_file():
+            return {}
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            return review_verdicts(csv.DictReader(handle))
+
+    def _need(self, name: str, verb: str) -> Path:
+        path = self.folder / name
+        if not path.is_file():
+            raise DataError(f"{path}: missing; run `storyalign construct {verb}` first")
+        return path
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    return (line.row for line in read_jsonl(path))
+
+
+def _first(rows: Iterable[Row], limit: int | None) -> Iterator[Row]:
+    from itertools import islice
+
+    return islice(rows, limit)
+
+
+def _known(rows: RowsById, row_id: str) -> Row:
+    row = rows.get(row_id)
+    if row is None:
+        raise DataError(f"{rows.path}: has no row {row_id}; run the step that writes it again")
+    return row

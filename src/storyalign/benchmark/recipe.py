@@ -1,0 +1,177 @@
+"""The recipe of a benchmark: who writes, who judges, how many of what. One frozen class a section, no unknown field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeVar
+
+from storyalign.benchmark.dimension import TIE_TOLERANCE
+from storyalign.benchmark.majority import THRESHOLD, Mode
+from storyalign.errors import RecipeError
+from storyalign.llm.endpoint import Endpoint
+from storyalign.text import digest
+
+
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """Premises by LLMs (Appendix A)."""
+
+    endpoint: str | None = None
+    """Who invents, enriches and restyles; None where all premises come from ``files``."""
+    themes: str = "premise_themes.yaml"
+    """File with families of themes, turns and styles; beside the recipe."""
+    seeds_per_call: int = 8
+    calls_per_theme: int = 4
+    """Calls for each theme and turn."""
+    check: str | None = None
+    """Who looks for empty, inconsistent and sensitive premises; None leaves that to people."""
+    files: tuple[str, ...] = ()
+    """JSONL files with premises of one's own (``prompt``), such as those of back-generation."""
+    wanted: int | None = None
+    """Premises to keep, spread evenly over the families; None keeps all."""
+    most_words: int = 60
+    fewest_words: int = 8
+    max_tokens: int = 1024
+    temperature: float | None = 1.0
+    too_literal: float = 0.8
+    """A restyled premise that shares so much of its words with the plain one is dropped (Jaccard, 0 to 1)."""
+    near_duplicate: float = 0.5
+    """MinHash similarity from which the later of two premises is dropped."""
+    license: str = "unknown"
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class HumanPremises:
+    """Premises that come with a story by a person (section 2.1)."""
+
+    files: tuple[str, ...] = ()
+    """JSONL files of human stories, as the readers of ``corpus`` write them."""
+    wanted: int | None = None
+    """Premises to draw; None takes all."""
+    fewest_words: int = 100
+    """Shorter human stories are dropped (Appendix C)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Stories (Appendix B)."""
+
+    writers: tuple[str, ...] = ()
+    """Endpoints; each writes one story for every premise without a human story."""
+    human_llm_writers: tuple[str, ...] = ()
+    """Endpoints that write against a human story, one fewer."""
+    words: int = 1500
+    """Target length."""
+    fewest_words: int = 100
+    """A shorter story is a stub and is written again."""
+    max_tokens: int = 8192
+    temperature: float | None = 1.0
+    tries: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Judges (section 2.2)."""
+
+    judges: tuple[str, ...] = ()
+    max_tokens: int = 2048
+    temperature: float | None = 0.0
+    tries: int = 2
+    min_judges: int = 3
+    """A story that fewer judges rated is unrated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """From ratings to rankings and dimensions."""
+
+    threshold: float = THRESHOLD
+    tau: Literal["a", "b"] = "a"
+    majority: Mode = "mean"
+    annotators: Literal["required", "skip"] = "required"
+    """``skip`` lets the judges' majority stand unseen and leaves out whatever needs a person; the report says so."""
+    tie_tolerance: float = TIE_TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All of it."""
+
+    endpoints: Mapping[str, Endpoint]
+    seed: int = 0
+    premises: Premises = field(default_factory=Premises)
+    human_premises: HumanPremises = field(default_factory=HumanPremises)
+    candidates: Candidates = field(default_factory=Candidates)
+    ratings: Ratings = field(default_factory=Ratings)
+    settling: Settling = field(default_factory=Settling)
+    cluster: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> Recipe:
+        """Check what a YAML file holds.
+
+        Raises:
+            RecipeError: a section, field or endpoint is unknown, or the numbers of writers don't fit.
+        """
+        sections = {
+            "premises": Premises,
+            "human_premises": HumanPremises,
+            "candidates": Candidates,
+            "ratings": Ratings,
+            "settling": Settling,
+        }
+        if unknown := sorted(set(content) - {*sections, "endpoints", "seed", "cluster"}):
+            raise RecipeError(f"recipe: unknown section {', '.join(unknown)}")
+        endpoints = {
+            str(name): Endpoint.from_recipe(str(name), entry)
+            for name, entry in (content.get("endpoints") or {}).items()
+        }
+        made: dict[str, Any] = {name: _section(kind, name, content.get(name) or {}) for name, kind in sections.items()}
+        recipe = cls(endpoints, seed=int(content.get("seed", 0)), cluster=content.get("cluster") or {}, **made)
+        recipe._check()
+        return recipe
+
+    def _check(self) -> None:
+        for name in self.endpoints:
+            if not _NAME.fullmatch(name):
+                raise RecipeError(f"endpoint {name!r}: a name has letters, digits, '.', '_' and '-'; it names a folder")
+        named: dict[str, Sequence[str | None]] = {
+            "premises.endpoint": [self.premises.endpoint],
+            "premises.check": [self.premises.check],
+            "candidates.writers": self.candidates.writers,
+            "candidates.human_llm_writers": self.candidates.human_llm_writers,
+            "ratings.judges": self.ratings.judges,
+        }
+        for place, names in named.items():
+            if unknown := [name for name in names if name is not None and name not in self.endpoints]:
+                known = ", ".join(self.endpoints) or "none"
+                raise RecipeError(f"{place}: no endpoint {unknown[0]!r}; the recipe has {known}")
+            if len(set(names)) != len(names):
+                raise RecipeError(f"{place}: an endpoint stands twice")
+        if self.candidates.writers and len(self.candidates.writers) != 4:
+            raise RecipeError(f"candidates.writers: expected 4, found {len(self.candidates.writers)}")
+        if self.human_premises.files and len(self.candidates.human_llm_writers) != 3:
+            raise RecipeError(
+                f"candidates.human_llm_writers: expected 3, found {len(self.candidates.human_llm_writers)}"
+            )
+        if self.ratings.judges and not 2 <= self.ratings.min_judges <= len(self.ratings.judges):
+            raise RecipeError(f"ratings.min_judges: expected 2 to {len(self.ratings.judges)}")
+
+    def seed_for(self, *parts: str) -> int:
+        """Give the seed of one call: the same for the same recipe and parts, another for others."""
+        return int(digest(str(self.seed), *parts)[:8], 16) % 2**31
+
+
+_NAME = re.compile(r"\w[\w.-]*")
+
+_Section = TypeVar("_Section")
+
+
+def _section(kind: type[_Section], name: str, entry: Mapping[str, Any]) -> _Section:
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(entry) - known):
+        raise RecipeError(f"{name}: unknown field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})

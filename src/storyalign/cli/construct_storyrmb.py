@@ -1,0 +1,278 @@
+"""``storyalign construct storyrmb`` and its steps: from themes to instances that people have verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from storyalign.benchmark.construction import Construction, Kept
+    from storyalign.benchmark.premises import Themes
+    from storyalign.benchmark.recipe import Recipe
+    from storyalign.llm.clusters import Cluster
+
+RecipeFile = Annotated[Path, typer.Option("--recipe", help="The recipe, a YAML file.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder of the construction; a second run goes on there.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="A trial: so many calls for seeds, so many premises a source.")
+]
+CostLimit = Annotated[
+    float | None,
+    typer.Option("--cost-limit", min=0, help="Stop before the folder has cost so many US dollars, all runs together."),
+]
+Executor = Annotated[str, typer.Option("--executor", help="Where calls run: local, slurm or ray.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print calls, tokens and the most it can cost; ask for nothing.")
+]
+Verdicts = Annotated[
+    list[Path] | None,
+    typer.Option("--verdicts", help="Settled verdicts of annotators, JSONL; may be given several times."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (storyrmb, premises, candidates, ratings, agreement, dimension, assemble):
+        app.command(command.__name__)(command)
+
+
+def storyrmb(
+    recipe: RecipeFile,
+    out: Out = Path("runs/storyrmb"),
+    dry_run: DryRun = False,
+    limit: Limit = None,
+    cost_limit: CostLimit = None,
+    executor: Executor = "local",
+    verdicts: Verdicts = None,
+) -> None:
+    """Build StoryRMB: premises, stories, ratings, agreement, verdicts of people, dimensions, instances.
+
+    Examples:
+
+      storyalign construct storyrmb --recipe recipes/storyrmb.yaml --dry-run
+
+      storyalign construct storyrmb --recipe recipes/storyrmb.yaml --limit 5 --cost-limit 2
+
+      storyalign construct storyrmb --recipe recipes/storyrmb.yaml --verdicts settled.jsonl
+
+    It can be stopped and run again at any time; only what is missing is asked for. Groups wait for annotators after the
+    ratings: give tasks.jsonl to `storyalign annotate`, and run again with the settled verdicts.
+    """
+    settings = _read_recipe(recipe)
+    if dry_run:
+        _print_plan(recipe, settings, out, limit)
+        return
+    work = _construction(settings, out, limit, cost_limit, executor)
+    _premises(work, recipe, settings)
+    _say(work.candidates(), out)
+    _say(work.ratings(), out)
+    _say(work.agreement(), out)
+    _finish(work, verdicts, out)
+
+
+def premises(
+    recipe: RecipeFile,
+    out: Out = Path("runs/storyrmb"),
+    limit: Limit = None,
+    cost_limit: CostLimit = None,
+    executor: Executor = "local",
+    reviewed: Annotated[
+        Path | None, typer.Option("--reviewed", help="premises/to_review.csv with keep filled in: yes or no.")
+    ] = None,
+) -> None:
+    """Fill the pool of premises, with filters; people may look through them in between.
+
+    Example: storyalign construct premises --recipe recipes/storyrmb.yaml --reviewed reviewed.csv
+    """
+    settings = _read_recipe(recipe)
+    work = _construction(settings, out, limit, cost_limit, executor)
+    if reviewed is not None:
+        from storyalign.files import write_text
+
+        write_text(out / "premises/reviewed.csv", reviewed.read_text(encoding="utf-8-sig"))
+    _premises(work, recipe, settings)
+    typer.echo(f"{out / 'premises/to_review.csv'}: fill in keep (yes, no) and give it back with --reviewed")
+
+
+def candidates(
+    recipe: RecipeFile,
+    out: Out = Path("runs/storyrmb"),
+    cost_limit: CostLimit = None,
+    executor: Executor = "local",
+) -> None:
+    """Have the stories written: four for each premise, or three against the human one.
+
+    Example: storyalign construct candidates --recipe recipes/storyrmb.yaml --cost-limit 300
+    """
+    _say(_construction(_read_recipe(recipe), out, None, cost_limit, executor).candidates(), out)
+
+
+def ratings(
+    recipe: RecipeFile,
+    out: Out = Path("runs/storyrmb"),
+    cost_limit: CostLimit = None,
+    executor: Executor = "local",
+) -> None:
+    """Have every group rated by every judge.
+
+    Example: storyalign construct ratings --recipe recipes/storyrmb.yaml --cost-limit 200
+    """
+    _say(_construction(_read_recipe(recipe), out, None, cost_limit, executor).ratings(), out)
+
+
+def agreement(recipe: RecipeFile, out: Out = Path("runs/storyrmb")) -> None:
+    """Compute how far the judges agree, and write the tasks for annotators.
+
+    Example: storyalign construct agreement --recipe recipes/storyrmb.yaml
+    """
+    _say(_construction(_read_recipe(recipe), out, None, None, "local").agreement(), out)
+    typer.echo(f"{out / 'tasks.jsonl'}: what annotators are asked")
+
+
+def dimension(recipe: RecipeFile, out: Out = Path("runs/storyrmb"), verdicts: Verdicts = None) -> None:
+    """Settle the rankings with the annotators' verdicts, and name each group's dimension.
+
+    Example: storyalign construct dimension --recipe recipes/storyrmb.yaml --verdicts settled.jsonl
+    """
+    work = _construction(_read_recipe(recipe), out, None, None, "local")
+    _take(work, verdicts)
+    _say(work.settle(), out)
+
+
+def assemble(recipe: RecipeFile, out: Out = Path("runs/storyrmb")) -> None:
+    """Write the instances and the construction report.
+
+    Example: storyalign construct assemble --recipe recipes/storyrmb.yaml
+    """
+    _assemble(_construction(_read_recipe(recipe), out, None, None, "local"), out)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    from storyalign.errors import RecipeError
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RecipeError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from error
+    if not isinstance(content, dict):
+        raise RecipeError(f"{path}: expected sections with fields")
+    return content
+
+
+def _read_recipe(path: Path) -> Recipe:
+    from storyalign.benchmark.recipe import Recipe
+    from storyalign.errors import RecipeError
+
+    try:
+        return Recipe.from_mapping(_read_yaml(path))
+    except RecipeError as error:
+        raise RecipeError(f"{path}: {error}" if not str(error).startswith(str(path)) else str(error)) from None
+
+
+def _themes(recipe: Path, settings: Recipe) -> Themes | None:
+    from storyalign.benchmark.premises import Themes
+
+    if settings.premises.endpoint is None:
+        return None
+    return Themes.from_mapping(_read_yaml(recipe.parent / settings.premises.themes))
+
+
+def _executor(settings: Recipe, name: str) -> Cluster | str:
+    from storyalign.llm.clusters import Cluster
+
+    return name if name == "local" else Cluster.from_recipe(name, settings.cluster)
+
+
+def _construction(
+    settings: Recipe, out: Path, limit: int | None, cost_limit: float | None, executor: str
+) -> Construction:
+    from storyalign.benchmark.construction import Construction
+    from storyalign.cli.construct_runs import Calls
+
+    calls = Calls(out, settings.endpoints, cost_limit, _executor(settings, executor))  # type: ignore[arg-type]
+    return Construction(out, settings, calls, limit)
+
+
+def _file_rows(recipe: Path, files: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Read the rows of the recipe's files; a relative path starts at the recipe's folder, or else here."""
+    from storyalign.files import read_jsonl
+
+    for name in files:
+        beside = recipe.parent / name
+        for line in read_jsonl(beside if beside.is_file() else Path(name)):
+            yield line.row
+
+
+def _human_rows(recipe: Path, settings: Recipe) -> Iterator[dict[str, Any]]:
+    from storyalign.corpus.human_story import HumanStory
+
+    for row in _file_rows(recipe, settings.human_premises.files):
+        yield HumanStory.from_row(row).to_row()
+
+
+def _premises(work: Construction, recipe: Path, settings: Recipe) -> None:
+    from storyalign.benchmark.plan import SIZE_NOTE, size_note
+    from storyalign.files import write_text
+
+    note = work.folder / SIZE_NOTE
+    if not note.is_file() or note.read_text("utf-8") != size_note(work.limit):
+        write_text(note, size_note(work.limit))
+    own = _file_rows(recipe, settings.premises.files)
+    _say(work.premises(_themes(recipe, settings), own, lambda: _human_rows(recipe, settings)), work.folder)
+
+
+def _take(work: Construction, verdicts: list[Path] | None) -> None:
+    from storyalign.files import read_jsonl
+
+    for path in verdicts or ():
+        typer.echo(f"{path}: {work.take_verdicts(line.row for line in read_jsonl(path)):,} verdicts in the folder now")
+
+
+def _finish(work: Construction, verdicts: list[Path] | None, out: Path) -> None:
+    _take(work, verdicts)
+    settled = work.settle()
+    _say(settled, out)
+    if settled.waiting:
+        typer.echo(
+            f"{settled.waiting:,} groups wait for annotators: give {out / 'tasks.jsonl'} to `storyalign annotate`,"
+            " then run again with --verdicts"
+        )
+    _assemble(work, out)
+
+
+def _assemble(work: Construction, out: Path) -> None:
+    from storyalign.benchmark.construction_report import construction_report, report_lines
+    from storyalign.files import write_json, write_text
+
+    _say(work.assemble(), out)
+    report = construction_report(out)
+    write_json(out / "report.json", report)
+    write_text(out / "report.md", "\n".join(report_lines(report)) + "\n")
+    typer.echo(f"{out / 'report.md'}: counts, agreement, dimensions, writers, costs")
+    if report["n_instances"]:
+        typer.echo(f"next: storyalign build storyrmb --raw {out / 'instances.jsonl'} --out storyrmb")
+
+
+def _say(kept: Kept, out: Path) -> None:
+    waiting = f" | not yet {kept.waiting:,}" if kept.waiting else ""
+    typer.echo(f"{out / kept.name}.jsonl: {kept.kept:,} rows | dropped {kept.dropped:,}{waiting}")
+
+
+def _print_plan(recipe: Path, settings: Recipe, out: Path, limit: int | None) -> None:
+    from storyalign.benchmark.plan import plan
+    from storyalign.cli.construct_costs import print_plan
+
+    planned = plan(
+        out,
+        settings,
+        _themes(recipe, settings),
+        own=sum(1 for _ in _file_rows(recipe, settings.premises.files)),
+        human=sum(1 for _ in _file_rows(recipe, settings.human_premises.files)),
+        limit=limit,
+    )
+    print_plan(planned, settings.endpoints)
