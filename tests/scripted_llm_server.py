@@ -55,6 +55,10 @@ class Running:
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    count: int = 0
+    """Requests so far, whether kept or not."""
+    keep: bool = True
+    """False for volume: requests are answered and forgotten."""
     most_at_once: int = 0
     at_once: int = 0
 
@@ -103,10 +107,12 @@ async def _broken_body() -> Any:
 def _application(script: Script, running: Running) -> Starlette:
     async def answer(request: Request) -> Response:
         body = json.loads(await request.body())
-        number = len(running.requests)
-        running.requests.append(body)
-        running.headers.append({k.lower(): v for k, v in request.headers.items()})
-        running.times.append(time.monotonic())
+        number = len(running.requests) if running.keep else running.count
+        running.count += 1
+        if running.keep:
+            running.requests.append(body)
+            running.headers.append({k.lower(): v for k, v in request.headers.items()})
+            running.times.append(time.monotonic())
         running.at_once += 1
         running.most_at_once = max(running.most_at_once, running.at_once)
         try:
@@ -127,12 +133,12 @@ def _application(script: Script, running: Running) -> Starlette:
 
 
 @contextmanager
-def scripted_server(script: Script, port: int = 0) -> Iterator[Running]:
+def scripted_server(script: Script, port: int = 0, *, keep: bool = True) -> Iterator[Running]:
     """Serve the script on this machine, on a free port or the given one, until the block ends."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
-    running = Running(f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+    running = Running(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", keep=keep)
     settings = uvicorn.Config(_application(script, running), log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -1,0 +1,95 @@
+import pytest
+
+from storyalign.benchmark.premise_pool import evenly, filter_premises, human_premises, own_premises, review_verdicts
+from storyalign.benchmark.recipe import Recipe
+from storyalign.errors import DataError
+from storyalign.llm.steps import Dropped
+from storyalign.records import BadRow
+
+RECIPE = Recipe.from_mapping({"premises": {"fewest_words": 5, "most_words": 15, "license": "cc0-1.0"}})
+KEEPER = "A lighthouse keeper finds a letter that he has not written yet."
+BAKER = "In a mountain village a baker must choose which of two ovens may burn."
+
+
+def reasons(rows, verdicts) -> dict[str, str | None]:
+    made = filter_premises(rows, RECIPE, verdicts)
+    return dict((row.id, row.reason) if isinstance(row, Dropped) else (row["id"], None) for row in made)
+
+
+def test_each_filter_names_its_reason():
+    rows = [
+        {"id": "good", "prompt": KEEPER, "plain": "Somebody on a coast reads his own future handwriting."},
+        {"id": "short", "prompt": "A letter arrives."},
+        {"id": "long", "prompt": "and then " * 16},
+        {"id": "odd", "prompt": BAKER, "faults": ["inconsistent"]},
+        {"id": "rough", "prompt": BAKER, "faults": ["sensitive", "empty"]},
+        {"id": "literal", "prompt": BAKER, "plain": BAKER.replace("may", "will")},
+        {"id": "again", "prompt": KEEPER.upper()},
+        {"id": "nearly", "prompt": KEEPER.replace("A lighthouse", "The old lighthouse")},
+        {"id": "unloved", "prompt": BAKER},
+    ]
+    assert reasons(rows, verdicts={"unloved": False, "good": True}) == {
+        "good": None,
+        "short": "empty: fewer words than a premise needs",
+        "long": "too long",
+        "odd": "inconsistent",
+        "rough": "sensitive",
+        "literal": "too literal: restyling changed next to nothing",
+        "again": "exact duplicate of good",
+        "nearly": "near duplicate of good",
+        "unloved": "rejected by a person",
+    }
+
+
+def test_a_premise_keeps_its_way_and_its_licence():
+    [row] = filter_premises([{"id": "a", "prompt": KEEPER, "family": "f", "style": "dry", "faults": []}], RECIPE, {})
+    assert row == {
+        "id": "a", "prompt": KEEPER, "source": "llm_llm", "corpus": "llm_premises", "language": "en",
+        "license": "cc0-1.0", "family": "f", "style": "dry",
+    }  # fmt: skip
+
+
+def test_families_share_what_is_wanted():
+    sizes = {"a": 5, "b": 1, "c": 3}
+    rows = [{"id": f"{family}{n}", "family": family} for family, size in sizes.items() for n in range(size)]
+    assert [row["id"] for row in evenly(rows, 6)] == ["a0", "b0", "c0", "a1", "c1", "a2"]
+    assert evenly(rows, None) == rows
+
+
+def test_human_stories_are_drawn_one_for_a_premise():
+    story = "word " * 100
+    rows = [
+        {"id": "a", "prompt": KEEPER, "story": story},
+        {"id": "b", "prompt": KEEPER, "story": "another " * 120},
+        {"id": "c", "prompt": " ", "story": story},
+        {"id": "d", "prompt": BAKER, "story": "word " * 99},
+        {"id": "e", "prompt": BAKER, "story": story, "writer": "human", "corpus": "wp", "license": "mit"},
+    ]
+    recipe = Recipe.from_mapping({"human_premises": {"wanted": 1}})
+    made = list(human_premises(lambda: iter(rows), recipe))
+    dropped = {row.id: row.reason for row in made if isinstance(row, Dropped)}
+    [kept] = [row for row in made if not isinstance(row, Dropped)]
+    assert kept["id"] in ("a", "e")
+    assert kept["human_story"] == story
+    other = "e" if kept["id"] == "a" else "a"
+    assert dropped == {
+        "b": "exact duplicate of a",
+        "c": "no premise",
+        "d": "human story under 100 words",
+        other: "not drawn",
+    }
+    assert made == list(human_premises(lambda: iter(rows), recipe))
+
+
+def test_own_premises_need_a_prompt():
+    [row] = own_premises([{"prompt": f" {KEEPER} ", "corpus": "mine"}])
+    assert (row["prompt"], row["corpus"]) == (KEEPER, "mine")
+    with pytest.raises(BadRow, match="prompt"):
+        list(own_premises([{"id": "x"}]))
+
+
+def test_a_review_says_yes_no_or_nothing():
+    rows = [{"id": "a", "keep": "Yes"}, {"id": "b", "keep": " n "}, {"id": "c", "keep": ""}]
+    assert review_verdicts(rows) == {"a": True, "b": False}
+    with pytest.raises(DataError, match="review of a: keep is 'maybe'"):
+        review_verdicts([{"id": "a", "keep": "maybe"}])

@@ -1,0 +1,107 @@
+"""The whole recipe against a real model behind a real server: SmolLM2-135M with ``transformers serve``.
+
+It ignores JSON schemas and writes badly, so most rows come to nothing; what counts is that each one says why.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from storyalign.cli.construct_storyrmb import storyrmb
+from storyalign.files import read_jsonl, write_jsonl
+from storyalign.llm.estimate import tokenizer_count
+from storyalign.llm.reply_log import ReplyLog
+from storyalign.llm.step_runs import requests_of
+from storyalign.models.base_model import resolve_base
+from tests.benchmark.scripted_authors import write_human_stories, write_recipe
+from tests.command import environment
+from tests.scripted_llm_server import free_port
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1500)]
+
+
+def rows(path: Path) -> list[dict]:
+    return [line.row for line in read_jsonl(path)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    model, port = resolve_base(), free_port()
+    command = [Path(sys.executable).with_name("transformers"), "serve", "--host", "127.0.0.1", "--port", port]
+    log = (tmp_path_factory.mktemp("serve") / "log").open("w")
+    process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            assert process.poll() is None, Path(log.name).read_text()[-2000:]
+            try:
+                httpx.get(f"{url}/health", timeout=2)
+                break
+            except httpx.HTTPError:
+                time.sleep(0.5)
+        yield f"{url}/v1", str(model)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(server, tmp_path):
+    url, model = server
+    write_jsonl(tmp_path / "own.jsonl", [{"prompt": "A lighthouse keeper gets a letter that he wrote himself."}])
+    write_human_stories(tmp_path, 1)
+    recipe = write_recipe(
+        tmp_path,
+        url,
+        premises={"seeds_per_call": 2, "max_tokens": 120, "check": None, "files": ["own.jsonl"], "wanted": 2},
+        human_premises={"wanted": 1},
+        candidates={"words": 40, "fewest_words": 5, "max_tokens": 200, "tries": 1},
+        ratings={"max_tokens": 60, "tries": 1},
+    )
+    text = recipe.read_text().replace(
+        "max_concurrency: 8", "max_concurrency: 1\n    timeout: 300\n    tokenizer: " + model
+    )
+    for name in ("planner", *(f"writer-{x}" for x in "abcd"), *(f"judge-{x}" for x in "abcd")):
+        text = text.replace(f"model: {name}-1", f"model: {model}")
+    recipe.write_text(text)
+    out = tmp_path / "out"
+    storyrmb(recipe=recipe, out=out, limit=2)
+
+    from storyalign.benchmark.recipe import Recipe
+    from storyalign.cli.construct_storyrmb import _read_recipe
+
+    settings = _read_recipe(recipe)
+    assert isinstance(settings, Recipe)
+    checked = 0
+    for note in sorted(out.rglob("asked.json")):
+        folder = note.parent
+        ids = [row["id"] for name in ("rows", "dropped") for row in rows(folder / f"{name}.jsonl")]
+        asked = [row["id"] for row in rows(folder / "replies/00000.jsonl")]
+        assert sorted(ids) == sorted(asked)
+        assert len(set(ids)) == len(ids)
+        for row in rows(folder / "dropped.jsonl"):
+            assert row["reason"] and row["again"] is False, row
+    # Prompt tokens: our count with the model's tokenizer against the server's own count.
+    from storyalign.benchmark.candidates import writing_step
+
+    step, endpoint, folder = (
+        writing_step("writer-a", settings),
+        settings.endpoints["writer-a"],
+        out / "candidates/writer-a",
+    )
+    log, count = ReplyLog(folder / "replies"), tokenizer_count(model)
+    for row, request in requests_of(step, folder / "source.jsonl", endpoint, None, set()):
+        outcome = log.outcome(row["id"], request)
+        if outcome.counted:
+            assert outcome.counted == pytest.approx(count(step.request(row).messages), rel=0.1)
+            checked += 1
+    pool = rows(out / "premises.jsonl")
+    assert {row["source"] for row in pool} == {"llm_llm", "human_llm"}
+    groups, lost = rows(out / "candidates.jsonl"), rows(out / "candidates_dropped.jsonl")
+    assert len(groups) + len(lost) == len(pool)
+    print(f"{len(pool)} premises, {len(groups)} groups, {len(lost)} lost: {[row['reason'] for row in lost]}")
+    print((out / "report.md").read_text())
+    assert checked or not rows(folder / "rows.jsonl")
