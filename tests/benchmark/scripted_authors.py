@@ -36,13 +36,13 @@ def answer(body: dict[str, Any], _number: int = 0, story_words: int = 120) -> st
     said = prompt_of(body)
     if said.startswith("Invent "):
         count = int(said.split()[1])
-        return json.dumps({"seeds": [prose(f"{digest(said)}/{n}", 12) for n in range(count)]})
+        return json.dumps({"seeds": [prose(f"{digest(said)}/{body.get('seed')}/{n}", 12) for n in range(count)]})
     if said.startswith(("Here is a bare idea", "Here is the premise")):
         return prose(said[:20] + premise_in(said), 22)
     if said.startswith("You look through premises"):
         return json.dumps({"empty": False, "inconsistent": False, "sensitive": False})
     if said.startswith("Write a whole short story"):
-        return prose(f"{body['model']}/{premise_in(said)}", story_words)
+        return prose(f"{body['model']}/{body.get('seed')}/{premise_in(said)}", story_words)
     shown = [(int(number), story) for number, _, story in _STORY.findall(said)]
     return json.dumps({"ratings": [{"story": n, **scores(body["model"], story)} for n, story in shown]})
 
