@@ -54,7 +54,7 @@ def test_from_stories_to_a_dataset_folder(tmp_path: Path) -> None:
         prepare(tmp_path, running, mix=mix)
         dry = construct("preferences", tmp_path, "--dry-run")
         assert (dry.returncode, running.requests) == (0, []), dry.stderr
-        assert "llm_pairs llm_pairs_judge large:" in dry.stdout
+        assert "llm_pairs_judge: large" in dry.stdout
         done = construct("preferences", tmp_path)
         asked = len(running.requests)
         again = construct("preferences", tmp_path)
@@ -114,7 +114,7 @@ def test_a_cost_limit_stops_and_a_higher_one_goes_on(tmp_path: Path) -> None:
         (tmp_path / "recipe.yaml").write_text(priced)
         done = construct("back_generation", tmp_path, "--cost-limit", "3")
         assert done.returncode == 2
-        assert "the cost limit is reached" in done.stderr
+        assert "the cost limit of $3.00 leaves no room for another call" in done.stderr
         few = len(running.requests)
         assert construct("back_generation", tmp_path).returncode == 0
     assert 0 < few < len(running.requests) == 13  # 12 and a tenth to spare

@@ -14,7 +14,9 @@ from storyalign.records import CONSTRUCTIONS
 RecipeFile = Annotated[Path, typer.Option("--recipe", help="YAML file; recipes/preferences.yaml is the paper's.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the run; the same command goes on where it stopped.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Make so many rows of each construction.")]
-CostLimit = Annotated[float | None, typer.Option("--cost-limit", min=0.0, help="US dollars that this run may spend.")]
+CostLimit = Annotated[
+    float | None, typer.Option("--cost-limit", min=0.0, help="US dollars for all runs in this folder.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and what it may cost, ask nothing.")]
 
 _PREFERENCES = """
@@ -51,7 +53,7 @@ Draw pairs for a check by people, blind: OUT/pairs.jsonl goes to storyalign anno
 
 Example:
 
-  storyalign construct check runs/preferences/pairs.jsonl --out runs/preferences/check
+  storyalign construct people-check runs/preferences/pairs.jsonl --out runs/preferences/check
 """
 
 _AGREEMENT = """
@@ -59,7 +61,7 @@ Compare the verdicts of people with the key of a check: the share that agrees wi
 
 Example:
 
-  storyalign construct agreement runs/preferences/check verdicts.jsonl
+  storyalign construct people-agreement runs/preferences/check verdicts.jsonl
 """
 
 
@@ -69,24 +71,26 @@ def register(group: typer.Typer) -> None:
     for name in CONSTRUCTIONS:
         group.command(name, help=_ONE.format(name=name))(_one(name))
     group.command("mix", help=_MIX)(mix)
-    group.command("check", help=_CHECK)(check)
-    group.command("agreement", help=_AGREEMENT)(agreement)
+    group.command("people-check", help=_CHECK)(people_check)
+    group.command("people-agreement", help=_AGREEMENT)(people_agreement)
 
 
 def preferences(
     recipe: RecipeFile, out: Out, limit: Limit = None, cost_limit: CostLimit = None, dry_run: DryRun = False
 ) -> None:
     """Make all constructions and mix; the help text stands in ``_PREFERENCES``."""
-    from storyalign.cli.construction_runs import load_recipe, run_constructions
+    from storyalign.cli.construction_runs import load_recipe, print_costs, run_constructions
 
     loaded = load_recipe(recipe)
     names = [name for name in CONSTRUCTIONS if getattr(loaded, name) is not None]
     if not names:
         raise RecipeError(f"{recipe}: no construction; expected a section {', '.join(CONSTRUCTIONS)}")
-    made = run_constructions(names, loaded, out, limit=limit, cost_limit=cost_limit, dry_run=dry_run)
-    if not dry_run:
-        _mix(recipe, out, [item.pairs for item in made])
-        _export([out / "pairs.jsonl"], out / "check", 20, 0)
+    if dry_run:
+        print_costs(names, loaded, out, limit)
+        return
+    made = run_constructions(names, loaded, out, limit=limit, cost_limit=cost_limit)
+    _mix(recipe, out, [item.pairs for item in made])
+    _export([out / "pairs.jsonl"], out / "check", 20, 0)
 
 
 def mix(
@@ -99,7 +103,7 @@ def mix(
     _mix(recipe, out, files)
 
 
-def check(
+def people_check(
     pairs: Annotated[list[Path], typer.Argument(help="JSONL files of pairs.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the tasks and the key.")],
     count: Annotated[int, typer.Option(min=1, help="Pairs of each construction.")] = 20,
@@ -109,7 +113,7 @@ def check(
     _export(pairs, out, count, seed)
 
 
-def agreement(
+def people_agreement(
     folder: Annotated[Path, typer.Argument(help="Folder of the check, with key.jsonl.")],
     verdicts: Annotated[Path, typer.Argument(help="Verdicts that storyalign annotate wrote.")],
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
@@ -136,9 +140,12 @@ def _one(name: str) -> Callable[..., None]:
     def construction(
         recipe: RecipeFile, out: Out, limit: Limit = None, cost_limit: CostLimit = None, dry_run: DryRun = False
     ) -> None:
-        from storyalign.cli.construction_runs import load_recipe, run_constructions
+        from storyalign.cli.construction_runs import load_recipe, print_costs, run_constructions
 
-        run_constructions([name], load_recipe(recipe), out, limit=limit, cost_limit=cost_limit, dry_run=dry_run)
+        if dry_run:
+            print_costs([name], load_recipe(recipe), out, limit)
+        else:
+            run_constructions([name], load_recipe(recipe), out, limit=limit, cost_limit=cost_limit)
 
     return construction
 
@@ -161,5 +168,5 @@ def _export(pairs: Sequence[Path], out: Path, count: int, seed: int) -> None:
 
     n = export_check(pairs, out, count, seed)
     typer.echo(
-        f"{n} pairs for people: storyalign annotate {out / TASKS}; then storyalign construct agreement {out} ..."
+        f"{n} pairs for people: storyalign annotate {out / TASKS}; then storyalign construct people-agreement {out} ..."
     )

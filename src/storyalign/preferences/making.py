@@ -36,6 +36,13 @@ class StepRun(NamedTuple):
     source: Path
     endpoint: str
     folder: Path
+    assumed: bool = False
+    """Whether the source holds rows that stand for ones that are not made yet; for an estimate."""
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """The rows of the source."""
+        return _rows([self.source])
 
 
 @dataclass(slots=True)
@@ -183,15 +190,27 @@ MAKERS: dict[str, Callable[[PreferenceRecipe, Path, int | None], Construction]] 
 """In the order in which they are made: the premises of the first go into the pool of the last."""
 
 
-def stand_in_verdicts(recipe: PreferenceRecipe, out: Path) -> dict[str, list[Row]]:
-    """Give, by judge, rows like those that will be judged, with stories of the length asked for; for an estimate."""
-    settings, rows = recipe.llm_pairs, dict[str, list[Row]]()
-    story = "word " * (settings.words if settings is not None else 0)
-    for row in _rows([out / "planned.jsonl"]):
-        if row["judge"] is not None and row["id"].endswith("-a"):
-            both = llm_pairs.judging_rows({**row, "story": story}, {**row, "story": story})
-            rows.setdefault(row["judge"], []).extend(both)
-    return rows
+def expect_verdicts(recipe: PreferenceRecipe, out: Path) -> list[StepRun]:
+    """Plan the verdicts of stories that are not written yet, of the length asked for; for an estimate.
+
+    Args:
+        recipe: the recipe.
+        out: the folder of the pairs of LLM stories, with its plan.
+    """
+    settings = recipe.llm_pairs
+    if settings is None:
+        return []
+    story = "word " * settings.words
+    judges = sorted({pairing.larger for pairing in settings.pairings})
+
+    def rows() -> Iterator[Row]:
+        for row in _rows([out / "planned.jsonl"]):
+            if row["judge"] is not None and row["id"].endswith("-a"):
+                yield from llm_pairs.judging_rows({**row, "story": story}, {**row, "story": story})
+
+    sources = _split(rows(), out / "expected_verdicts", judges, lambda row: str(row["judge"]))
+    step = llm_pairs.judging_step(settings)
+    return [StepRun(step, sources[name], name, out / "verdicts" / name, assumed=True) for name in judges]
 
 
 def expect_premises(recipe: PreferenceRecipe, out: Path) -> PreferenceRecipe:
