@@ -96,13 +96,14 @@ def launch(app: gr.Blocks, limits: Limits = DEFAULT_LIMITS, **options: Any) -> N
         theme=theme(),
         head=head(),
         max_file_size=limits.file_bytes,
-        state_session_capacity=1000,
+        state_session_capacity=limits.sessions,
         enable_monitoring=False,
         run_history=False,
         footer_links=["api", "gradio", "settings"],
         ssr_mode=False,
         prevent_thread_lock=True,
         mcp_server=find_spec("mcp") is not None,
+        _frontend=False,  # drops one thing: a check that ends the start where the first page takes over three seconds
         app_kwargs={"middleware": [Middleware(RequestSize, limit=limits.body_bytes)]},
         **options,
     )

@@ -28,6 +28,8 @@ class Limits:
     """The largest HTTP request of any kind."""
     queue: int = 100
     """Requests that wait at most; the next one is told so."""
+    sessions: int = 300
+    """Visitors remembered at most, at about 0.2 MB each; a call of the API counts as one. The oldest is forgotten."""
 
 
 DEFAULT_LIMITS = Limits()

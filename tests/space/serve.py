@@ -1,9 +1,11 @@
 """Serves the Space with the fake scorer, in a process of its own.
 
-``python -W error serve.py PORT FOLDER [--no-model]``
+``python -W error serve.py PORT FOLDER [--no-model] [--queue N] [--sessions N] [--seconds S]``
 """
 
+import argparse
 import asyncio
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ sys.path[:0] = [str(ROOT / "space"), str(ROOT)]
 import app as space_app  # noqa: E402
 from results_shelf import read_results  # noqa: E402
 from story_writer import StoryWriter  # noqa: E402
+from visitor_limits import DEFAULT_LIMITS  # noqa: E402
 
 from storyalign.llm.endpoint import Endpoint  # noqa: E402
 from tests.space.fake_endpoint import endpoint  # noqa: E402
@@ -30,18 +33,26 @@ def results(folder):
     return boards
 
 
-async def start(port, folder, writer_at, *flags):
-    scorer = None if "--no-model" in flags else FakeScorer()
+async def start(options, writer_at):
+    limits = dataclasses.replace(DEFAULT_LIMITS, queue=options.queue, sessions=options.sessions)
     app = space_app.build_app(
-        scorer,
+        None if options.no_model else FakeScorer(options.seconds),
         [small_set()],
-        results(Path(folder)),
+        results(options.folder),
         writer=StoryWriter(Endpoint(writer_at, "fake/writer", max_concurrency=1)),
         missing="The variable STORYALIGN_MODEL is not set.",
+        limits=limits,
     )
-    space_app.launch(app, server_port=int(port), quiet=True)
+    space_app.launch(app, limits, server_port=options.port, quiet=True)
     return app
 
 
+parser = argparse.ArgumentParser()
+parser.add_argument("port", type=int)
+parser.add_argument("folder", type=Path)
+parser.add_argument("--no-model", action="store_true")
+parser.add_argument("--queue", type=int, default=DEFAULT_LIMITS.queue)
+parser.add_argument("--sessions", type=int, default=DEFAULT_LIMITS.sessions)
+parser.add_argument("--seconds", type=float, default=0.0)
 with endpoint(["a first draft reward=1", "a second draft reward=2"], seconds=0.2) as (_, address):
-    asyncio.run(start(*sys.argv[1:3], address, *sys.argv[3:])).block_thread()
+    asyncio.run(start(parser.parse_args(), address)).block_thread()
