@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from storyalign.errors import DataError, EndpointError, RowError
@@ -246,7 +247,7 @@ def test_the_key_is_nowhere_in_the_folder(tmp_path, monkeypatch):
         run(tmp_path, running, 3, endpoint={"key_variable": "SCRIPTED_KEY"})
     assert running.headers[0]["authorization"] == f"Bearer {key}"
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert len(files) > 5
+    assert len(files) >= 4
     assert not [path for path in files if key.encode() in path.read_bytes()]
 
 
@@ -281,6 +282,7 @@ def test_killed_at_any_moment_and_resumed_the_rows_are_the_same(tmp_path):
             while len(running.requests) - before < answered:
                 assert process.poll() is None
                 time.sleep(0.002)
+            assert psutil.Process(process.pid).children() == []  # a kill would leave them behind
             process.send_signal(signal.SIGKILL)
             process.wait()
         log = killed / "replies/00000.jsonl"

@@ -1,6 +1,6 @@
 """A step as a pipeline of datatrove: rows in, ``InferenceRunner`` over our own HTTP session, outcomes out.
 
-datatrove brings the pipeline, the executors (local, Slurm, Ray) and the vLLM server. What it can't do for paid
+datatrove brings the pipeline, the executors (Slurm, Ray) and the vLLM server. What it can't do for paid
 endpoints is done by three small subclasses: its endpoint server knows neither Retry-After nor a time limit nor a cost
 limit, aborts on a status 500 and writes the key into ``executor.json``; its writer starts files anew and its runner
 only logs a failed write.
@@ -192,7 +192,7 @@ class StepRunner(InferenceRunner):
             step: what to ask and how to read it.
             endpoint: whom to ask.
             folder: where the outcomes go.
-            open_server: makes the server in the process that runs; a plain function, as datatrove copies the rest.
+            open_server: makes the server in the process that runs.
             kept: called with each outcome once it is written.
             config: further fields of datatrove's ``InferenceConfig``.
         """
@@ -285,23 +285,25 @@ def pipeline_of(
     def open_server(settings: InferenceConfig, rank: int) -> InferenceServer:
         return server(settings, rank, endpoint, money)
 
-    keep = None if kept is None else lambda outcome: kept(outcome)  # a plain function is not copied with the pipeline
-    runner = StepRunner(step, endpoint, folder.resolve(), open_server=open_server, kept=keep, **config)
+    runner = StepRunner(step, endpoint, folder.resolve(), open_server=open_server, kept=kept, **config)
     return [PendingRows(step, source.resolve(), endpoint, folder.resolve(), limit), runner]
 
 
-def run_here(pipeline: Pipeline, logs: Path) -> None:
-    """Run to the end on this machine, in this process.
+def run_here(pipeline: Pipeline) -> None:
+    """Run to the end in this process, link after link as datatrove's executors do.
+
+    Its ``LocalPipelineExecutor`` does the same for one task, but starts a manager process first that lives on when the
+    run is killed (seen with 0.10.1), and copies the pipeline, and with it the budget.
 
     Raises:
         EndpointError: no call can succeed, or too many failed in a row.
     """
-    from datatrove.executor import LocalPipelineExecutor
     from loguru import logger
 
     logger.disable("datatrove")  # it would tell the whole prompt of a failed call
+    rows, runner = pipeline
     try:
-        LocalPipelineExecutor(pipeline, tasks=1, workers=1, logging_dir=str(logs), skip_completed=False).run()
+        runner.run(rows(None, 0, 1), 0, 1)
     except ServerError as error:
         if isinstance(error.error, EndpointError):
             raise error.error from None

@@ -5,7 +5,7 @@ The folder of a step:
     rows.jsonl        the next rows, in the order of the source; ``made_by`` says how each was made
     dropped.jsonl     the rows that came to nothing, with their reason
     replies/*.jsonl   every reply as it was said; the two files above are made of these and may be deleted
-    logs/             datatrove's own files
+    logs/             a cluster's job scripts and logs
 
 A second run asks only for rows whose call failed, was never made, or whose request has changed.
 """
@@ -153,7 +153,7 @@ def _run_pipeline(
         submit(pipeline_of(step, source, endpoint, out / "replies", limit, cluster=executor), executor, out / "logs")
         return
     money = budget or Budget(None, endpoint.known_price)
-    run_here(pipeline_of(step, source, endpoint, out / "replies", limit, budget=money, kept=progress), out / "logs")
+    run_here(pipeline_of(step, source, endpoint, out / "replies", limit, budget=money, kept=progress))
 
 
 def _collect(step: Step, source: Path, endpoint: Endpoint, out: Path, log: ReplyLog, limit: int | None) -> StepCounts:
