@@ -80,6 +80,15 @@ def bootstrap_interval(
         return None
     with np.errstate(invalid="ignore", divide="ignore"):
         figures = figure(premise_totals(columns, premises, draws, seed))
+    return percentile_interval(figures, confidence)
+
+
+def percentile_interval(figures: Floats, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Give the interval that holds so many of the drawn figures; NaN is a draw without a figure.
+
+    Returns:
+        Lower and upper bound; None where no draw has a figure.
+    """
     figures = figures[np.isfinite(figures)]
     if not figures.size:
         return None

@@ -33,7 +33,16 @@ def distinct_words(text: str) -> set[str]:
     >>> sorted(distinct_words("The sea, the sea! 海"))
     ['sea', 'the', '海']
     """
-    return set(_CJK.findall(text)) | set(re.findall(r"[^\W_]+(?:['’][^\W_]+)*", _CJK.sub(" ", text).casefold()))
+    return set(words_of(text))
+
+
+def words_of(text: str) -> list[str]:
+    """Give the words of a text in order, in lower case and without punctuation; a CJK character is a word.
+
+    >>> words_of("The sea, the sea! 海狗")
+    ['the', 'sea', 'the', 'sea', '海', '狗']
+    """
+    return re.findall(r"[^\W_]+(?:['’][^\W_]+)*", _CJK.sub(r" \g<0> ", text).casefold())
 
 
 def split_sentences(text: str, language: str = "en") -> list[str]:

@@ -162,10 +162,9 @@ def _check_ties(ties: str) -> None:
 
 
 def _read(paths: list[str], evaluation_set: EvaluationSet, choice: DataChoice) -> list[ScoredSet]:
-    from storyalign.evaluation.scored_sets import read_scored_set, with_distinct_names
+    from storyalign.evaluation.scored_sets import read_scored_sets
 
-    as_scored = choice.load_as_scored()
-    return with_distinct_names([read_scored_set(path, evaluation_set, as_scored) for path in paths], paths)
+    return read_scored_sets(paths, evaluation_set, choice.load_as_scored())
 
 
 def _write_reports(

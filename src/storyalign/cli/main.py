@@ -32,6 +32,7 @@ VERBS: tuple[str, ...] = (
     "construct",
     "audit",
     "stats",
+    "linguistics",
     "doctor",
     "release",
     "export",

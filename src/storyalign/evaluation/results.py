@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from storyalign._version import __version__
 from storyalign.accuracy import DIMENSIONS, SOURCES, chance, chosen_places, credit, macro_average
 from storyalign.bootstrap import Floats, bootstrap_interval, summarize_over_premises
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError
 from storyalign.evaluation.scored_sets import Kind, ScoredSet
+from storyalign.evaluation.signatures import data_signature, scorer_signature
 from storyalign.records import Instance
 
 
@@ -96,16 +96,7 @@ def evaluate_scorers(
     return Results(
         scorers=[_result(scored, instances, tie_policy) for scored in scored_sets],
         chance=chance([len(i.stories) for i in instances]) or 0.0,
-        signature=_line(
-            {
-                "data": evaluation_set.name,
-                "digest": evaluation_set.digest,
-                "n": len(instances),
-                "ties": tie_policy,
-                "intervals": "95%",
-                "storyalign": __version__,
-            }
-        ),
+        signature=data_signature(evaluation_set, ties=tie_policy, intervals="95%"),
         tie_policy=tie_policy,
         dropped=dict(evaluation_set.dropped),
         data={
@@ -146,7 +137,7 @@ def _result(scored: ScoredSet, instances: Sequence[Instance], tie_policy: str) -
             for i, place in zip(instances, places, strict=True)
             if place is None
         ],
-        signature=_line({"scorer": scored.name, **scored.settings, "digest": scored.digest}),
+        signature=scorer_signature(scored),
         settings=dict(scored.settings),
         report=dict(scored.report),
     )
@@ -207,14 +198,3 @@ def _notes(instances: Sequence[Instance]) -> list[str]:
 
 def _counts(order: Sequence[str], names: Sequence[str | None]) -> dict[str, int]:
     return {name: names.count(name) for name in order if name in names}
-
-
-def _line(parts: Mapping[str, Any]) -> str:
-    """Write settings in one line; digests by their first 12 digits, what is not set left out."""
-    return "|".join(f"{key}={_short(value)}" for key, value in parts.items() if value not in (None, ""))
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    is_digest = len(text) >= 32 and all(c in "0123456789abcdef" for c in text)
-    return text[:12] if is_digest else text

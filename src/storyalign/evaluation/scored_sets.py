@@ -91,6 +91,13 @@ def read_scored_set(
     return _scored_set({key: [r for r in own if r is not None] for key, own in rows.items()}, settings)
 
 
+def read_scored_sets(
+    paths: list[str], evaluation_set: EvaluationSet, scored_as: EvaluationSet | None = None
+) -> list[ScoredSet]:
+    """Read several rewards files as ``read_scored_set`` does; scorers of one name are named after their files."""
+    return with_distinct_names([read_scored_set(path, evaluation_set, scored_as) for path in paths], paths)
+
+
 def with_distinct_names(scored_sets: list[ScoredSet], paths: list[str]) -> list[ScoredSet]:
     """Name scorers after their files where two of them have one name, as one model under two settings has."""
     names = [scored.name for scored in scored_sets]
