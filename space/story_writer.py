@@ -12,7 +12,7 @@ from visitor_limits import InputRefused
 
 from storyalign.llm.client import Call, Client
 from storyalign.llm.endpoint import Endpoint
-from storyalign.llm.prompts import fence_tag, fenced, load_prompt
+from storyalign.llm.prompts import writing_request
 
 MOST_STORIES = 8
 WORDS = (80, 600)
@@ -79,10 +79,7 @@ class StoryWriter:
         if not WORDS[0] <= words <= WORDS[1]:
             raise InputRefused(f"{words} words were asked for; {WORDS[0]} to {WORDS[1]} can be.")
         self.allowance.take(count)
-        request = load_prompt("write_story").fill(
-            words=str(words), premise=fenced("idea", premise, fence_tag([premise]))
-        )
-        message = {"role": "user", "content": request}
+        message = {"role": "user", "content": writing_request(premise, words)}
         calls = [Call(str(number), [message]) for number in range(1, count + 1)]
         for call, answer in Client(self.endpoint).ask(calls):
             story = answer.reply.text.strip() if answer.reply else ""

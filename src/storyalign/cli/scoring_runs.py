@@ -28,19 +28,20 @@ class ScoringOptions(NamedTuple):
     yes: bool = False
 
 
-def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions) -> str:
+def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions, folder: Path = FOLDER) -> str:
     """Give the rewards file of a scorer, and score the data first where it is a model.
 
     Args:
         scorer: a rewards file (its name ends in ``.jsonl``), or whatever ``storyalign score`` takes.
         choice: the data.
         options: how to score.
+        folder: where the rewards of a model go.
     """
     if scorer.endswith(".jsonl"):
         return scorer
     from storyalign.cli.score import score
 
-    out = FOLDER / f"{_slug(scorer)}--{_slug(choice.data)}{_settings(choice, options)}.jsonl"
+    out = folder / f"{_slug(scorer)}--{_slug(choice.data)}{_settings(choice, options)}.jsonl"
     score(scorer, choice.data, out, config=choice.config, split=choice.split, **options._asdict())
     return str(out)
 

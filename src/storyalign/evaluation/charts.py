@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,37 +16,11 @@ from storyalign.evaluation.chart_data import (
     histogram,
     source_bars,
 )
+from storyalign.evaluation.chart_style import CHANCE, FAINT, INK, WHISKER, new_axes, save_figure
 from storyalign.evaluation.results import Results
-from storyalign.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_INK, _FAINT = "#2b2b28", "#c9c8c2"
-_STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _FAINT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "#ebeae5",
-    "xtick.color": _INK,
-    "ytick.color": "#6b6b66",
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "figure.facecolor": "white",
-    "savefig.dpi": 200,
-}
-
-
-_WHISKER: Any = {"fmt": "none", "ecolor": _INK, "elinewidth": 0.9, "capsize": 2, "capthick": 0.9}
-_CHANCE: Any = {"color": _INK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
 
 def write_charts(results: Results, margins: Mapping[str, list[float]], folder: str | Path) -> list[Path]:
@@ -68,13 +42,13 @@ def write_charts(results: Results, margins: Mapping[str, list[float]], folder: s
     drawn = {scorer: values for scorer, values in margins.items() if values}
     if drawn:
         figures["margins"] = _margins(drawn)
-    return [_save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+    return [save_figure(figure, folder / f"{name}.png") for name, figure in figures.items()]
 
 
 def _accuracy(results: Results) -> Figure:
     """Draw every scorer as a horizontal bar."""
     bars = every_bar(results)
-    figure, axes = _axes(6.0, 0.9 + 0.3 * len(bars))
+    figure, axes = new_axes(6.0, 0.9 + 0.3 * len(bars))
     axes.grid(axis="x")
     axes.grid(visible=False, axis="y")
     for y, bar in enumerate(bars):
@@ -83,14 +57,14 @@ def _accuracy(results: Results) -> Figure:
             continue
         value, low, high = 100 * bar.accuracy, 100 * bar.low, 100 * bar.high
         axes.barh(y, value, 0.68, color=bar.colour)
-        axes.errorbar(value, y, xerr=[[value - low], [high - value]], **_WHISKER)
+        axes.errorbar(value, y, xerr=[[value - low], [high - value]], **WHISKER)
         clear = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
         axes.annotate(
             f"{value:.1f}", (high, y), (5, 0), textcoords="offset points", va="center", fontsize=8, bbox=clear
         )
-    axes.axvline(100 * results.chance, **_CHANCE)
+    axes.axvline(100 * results.chance, **CHANCE)
     axes.set_yticks(range(len(bars)), [bar.scorer for bar in bars])
-    axes.tick_params(axis="y", labelcolor=_INK)
+    axes.tick_params(axis="y", labelcolor=INK)
     axes.invert_yaxis()
     axes.set_xlim(0, 106)
     axes.set_xticks(range(0, 101, 25))
@@ -101,7 +75,7 @@ def _accuracy(results: Results) -> Figure:
 def _grouped_bars(groups: list[BarGroup], chance: float) -> Figure:
     n_bars = len(groups[0].bars)
     width = 0.8 / n_bars
-    figure, axes = _axes(max(4.6, 1.0 + len(groups) * (0.45 + 0.32 * n_bars)), 3.4)
+    figure, axes = new_axes(max(4.6, 1.0 + len(groups) * (0.45 + 0.32 * n_bars)), 3.4)
     for place in range(n_bars):
         for at, group in enumerate(groups):
             bar, x = group.bars[place], at - 0.4 + width * (place + 0.5)
@@ -110,9 +84,9 @@ def _grouped_bars(groups: list[BarGroup], chance: float) -> Figure:
                 continue
             value, low, high = 100 * bar.accuracy, 100 * bar.low, 100 * bar.high
             axes.bar(x, value, width * 0.86, color=bar.colour)
-            axes.errorbar(x, value, yerr=[[value - low], [high - value]], **_WHISKER)
+            axes.errorbar(x, value, yerr=[[value - low], [high - value]], **WHISKER)
             axes.annotate(f"{value:.0f}", (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
-    axes.axhline(100 * chance, **_CHANCE)
+    axes.axhline(100 * chance, **CHANCE)
     axes.set_xticks(range(len(groups)), [f"{group.name}\nn = {group.n}" for group in groups])
     axes.set_ylim(0, 108)
     axes.set_yticks(range(0, 101, 25))
@@ -122,25 +96,16 @@ def _grouped_bars(groups: list[BarGroup], chance: float) -> Figure:
 
 
 def _margins(margins: Mapping[str, list[float]]) -> Figure:
-    figure, rows = _axes(6.0, 0.6 + 1.5 * len(margins), len(margins))
+    figure, rows = new_axes(6.0, 0.6 + 1.5 * len(margins), len(margins))
     for place, (axes, (scorer, values)) in enumerate(zip(np.atleast_1d(rows), margins.items(), strict=True)):
         edges, counts = histogram(values)
-        colours = [COLOURS[place % len(COLOURS)] if edge >= -1e-12 else _FAINT for edge in edges[:-1]]
+        colours = [COLOURS[place % len(COLOURS)] if edge >= -1e-12 else FAINT for edge in edges[:-1]]
         axes.bar(edges[:-1], counts, np.diff(edges) * 0.92, align="edge", color=colours)
-        axes.axvline(0, color=_INK, linewidth=0.9)
+        axes.axvline(0, color=INK, linewidth=0.9)
         axes.set_title(scorer, loc="left", fontsize=9)
         axes.set_ylabel("groups")
     np.atleast_1d(rows)[-1].set_xlabel("reward of the chosen story minus the best rejected one")
     return figure
-
-
-def _axes(width: float, height: float, rows: int = 1) -> tuple[Figure, Any]:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        return figure, figure.subplots(rows, 1)
 
 
 def _legend(figure: Figure, group: BarGroup, chance: float) -> None:
@@ -148,7 +113,7 @@ def _legend(figure: Figure, group: BarGroup, chance: float) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(color=bar.colour, label=bar.scorer) for bar in group.bars]
-    line = Line2D([], [], **_CHANCE, label=f"chance, {100 * chance:.0f}%")
+    line = Line2D([], [], **CHANCE, label=f"chance, {100 * chance:.0f}%")
     figure.legend(
         handles=[*handles, line],
         loc="outside upper left",
@@ -157,11 +122,3 @@ def _legend(figure: Figure, group: BarGroup, chance: float) -> None:
         fontsize=8,
         handlelength=1.2,
     )
-
-
-def _save(figure: Figure, path: Path) -> Path:
-    import matplotlib as mpl
-
-    with atomic_path(path) as temporary, mpl.rc_context(_STYLE):
-        figure.savefig(temporary, format="png", metadata={"Software": None})
-    return path

@@ -76,6 +76,13 @@ def choice_request(premise: str, stories: Sequence[str]) -> str:
     )
 
 
+def writing_request(premise: str, words: int | None) -> str:
+    """Ask for one story of about so many words; without a number the premise alone is sent, as it says all itself."""
+    if words is None:
+        return premise
+    return load_prompt("write_story").fill(words=str(words), premise=fenced("idea", premise, fence_tag([premise])))
+
+
 def schema(name: str, properties: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     """Make the ``response_format`` of a strict JSON schema; all properties are required."""
     body = {

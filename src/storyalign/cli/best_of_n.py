@@ -1,0 +1,130 @@
+"""The verb ``best-of-n``: several stories a premise, and the one that each scorer chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from storyalign.cli.data_options import DataChoice, LowerIsBetter, ScoreKey
+from storyalign.cli.scorer_choice import SCORERS_HELP
+from storyalign.cli.scoring_runs import ScoringOptions
+from storyalign.cli.written_stories import WritingOptions, have_written
+from storyalign.errors import RecipeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from storyalign.corpus.evaluation_sets import EvaluationSet
+    from storyalign.evaluation.scored_sets import ScoredSet
+
+_HELP = """
+Let scorers choose the best of N stories for each premise.
+
+With --recipe, --url or --local the stories are written first, N a premise, and kept in OUT/drafts.jsonl: a run that was
+stopped goes on where it was. Without them PREMISES holds the stories already (judged groups, StoryRMB). What each
+scorer chose stands in OUT/choices.jsonl. Where people ranked the stories, it says how good the choices are.
+
+Examples:
+
+  storyalign best-of-n runs/demo/model premises.txt --url http://localhost:8000/v1 --model Qwen/Qwen3-8B --n 4 --out bon
+
+  storyalign best-of-n a.jsonl null:longest confederacy.jsonl --out bon
+
+  storyalign best-of-n MODEL mops.jsonl --recipe recipes/writers/best_of_n.yaml --out runs/mops
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("best-of-n", help=_HELP, no_args_is_help=True)(best_of_n)
+
+
+def best_of_n(
+    paths: Annotated[list[str], typer.Argument(metavar="SCORER... PREMISES", help=SCORERS_HELP)],
+    out: Annotated[Path, typer.Option(help="Folder for drafts, candidates, choices and figures.")],
+    recipe: Annotated[Path | None, typer.Option(help="Who writes, how many, how long (YAML).")] = None,
+    url: Annotated[str | None, typer.Option(help="API root of the endpoint that writes.")] = None,
+    model: Annotated[str | None, typer.Option(help="The endpoint's model.")] = None,
+    local: Annotated[str | None, typer.Option(help="Write with this model on this machine.")] = None,
+    n: Annotated[int | None, typer.Option(min=2, help="Stories a premise.")] = None,
+    words: Annotated[int | None, typer.Option(min=1, help="Length to ask for.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="With --local: most tokens of a story.")] = None,
+    first: Annotated[int | None, typer.Option(min=1, help="Only the first so many premises.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop writing before so many US dollars.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Spend what the estimate says.")] = False,
+    ranks: Annotated[list[Path] | None, typer.Option(help="A file of human rankings; may be repeated.")] = None,
+    score_key: ScoreKey = None,
+    lower_is_better: LowerIsBetter = False,
+    dtype: Annotated[str, typer.Option(help="Precision of scorers: fp32 or bf16.")] = "fp32",
+    max_length: Annotated[int | None, typer.Option(min=1, help="Scorers: most tokens of a story.")] = None,
+    truncate: Annotated[str | None, typer.Option(help="Scorers: part of over-long stories to keep.")] = None,
+) -> None:
+    """Choose the best of N; the help text stands in ``register``."""
+    *scorers, premises = paths
+    if not scorers:
+        raise RecipeError(f"{premises}: one argument; name a scorer (null:longest is one), and then the premises")
+    writing = WritingOptions(recipe, url, model, local, n, words, max_tokens, max_cost, yes)
+    if not writing.asked and any(option is not None for option in (n, words, max_tokens, first)):
+        raise RecipeError(
+            "--n, --words, --max-tokens, --first are for stories to write; add --recipe, --url or --local"
+        )
+    choice = DataChoice(premises, None, None, score_key, lower_is_better)
+    if writing.asked:
+        choice = DataChoice(str(_write(premises, writing, out, first)))
+
+    from storyalign.cli.choice_tables import print_choices
+    from storyalign.cli.reference_orders import load_with_reference
+    from storyalign.cli.scorer_choice import scored_sets_of
+    from storyalign.cli.terminal import open_console, say
+    from storyalign.evaluation.best_of_n import sum_up
+    from storyalign.evaluation.signatures import data_signature, scorer_signature
+    from storyalign.files import write_json, write_jsonl
+
+    data, rankings = load_with_reference(choice, ranks or [])
+    orders = {i.id: o for i in data.instances if (o := rankings.order(i)) is not None} if rankings else {}
+    options = ScoringOptions(dtype, max_length, truncate)
+    scored = scored_sets_of(scorers, choice, data, options, out / "rewards")
+    figures = [sum_up(data.instances, one, orders) for one in scored]
+    signatures = [data_signature(data), *(scorer_signature(one) for one in scored)]
+    write_jsonl(out / "choices.jsonl", _choice_rows(data, scored))
+    facts = {"data": data.name, "reference": rankings.source if rankings else None, "signatures": signatures}
+    write_json(out / "best_of_n.json", {**facts, "scorers": [one.to_json() for one in figures]})
+    console = open_console()
+    print_choices(console, data, figures, rankings.source if rankings else None)
+    for line in signatures:
+        say(console, line)
+    say(console, f"wrote {out / 'choices.jsonl'} and {out / 'best_of_n.json'}", "")
+
+
+def _write(premises: str, writing: WritingOptions, out: Path, first: int | None) -> Path:
+    from storyalign.corpus.premise_lists import read_premises
+
+    found = read_premises(premises)
+    for reason, dropped in found.dropped.items():
+        typer.echo(f"{found.name}: {dropped:,} {reason} are left out")
+    if first is not None:
+        found.premises[first:] = []
+    have_written(found, writing, out)
+    return out / "candidates.jsonl"
+
+
+def _choice_rows(data: EvaluationSet, scored: Sequence[ScoredSet]) -> Iterator[dict[str, Any]]:
+    from storyalign.evaluation.best_of_n import choices_of
+
+    for one in scored:
+        choices = choices_of(data.instances, one)
+        for item in data.instances:
+            choice = choices[item.id]
+            yield {
+                "id": item.id,
+                "scorer": one.name,
+                "premise": item.prompt,
+                "story": None if choice.chosen is None else item.stories[choice.chosen],
+                "reward": None if choice.chosen is None else choice.rewards[choice.chosen],
+                "n": len(item.stories),
+                "n_tied": len(choice.tied),
+                "n_unscored": len(choice.unscored),
+                "signature": one.digest,
+            }

@@ -1,0 +1,127 @@
+"""Head-to-head results on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from storyalign.cli.terminal import new_table, say
+from storyalign.evaluation.wording import NO_FIGURE, interval, label, p_value, percent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from storyalign.evaluation.head_to_head import Duel, HeadToHead, Share
+    from storyalign.evaluation.rater_agreement import Agreement
+
+MOST_IN_MATRIX = 2
+"""With more scorers than this the matrix says something that the list of duels does not."""
+
+_NOTE = (
+    "Percent of the groups. The scorer whose chosen story stands higher in the reference order wins; tie: both choose "
+    "the same story; even: the order ranks both stories alike. p: two-sided sign test, Holm over the pairs."
+)
+
+
+def print_duels(out: Console, name: str, result: HeadToHead, notes: Sequence[str]) -> None:
+    """Print every pair, the matrix of wins, and the strengths."""
+    say(out, f"{name}: {result.n} groups with an order", "bold")
+    if result.n_unordered:
+        say(out, f"{result.n_unordered} groups without an order are left out", "")
+    out.print()
+    table = new_table("First / second", "n", "Wins", "Tie", "Even", "Loses", "p (Holm)", "Verdict")
+    for duel in result.duels:
+        verdict = _verdict(duel)
+        shares = [_share(share) for share in (duel.win, duel.tie, duel.even, duel.lose)]
+        names = Text(f"{label(duel.a)}\n{label(duel.b)}")
+        table.add_row(names, str(duel.n), *shares, p_value(duel.p_holm), Text(verdict))
+    out.print(table)
+    out.print()
+    if len(result.names) > MOST_IN_MATRIX:
+        table = new_table("Wins of the row over the column, %", *map(_short, result.names))
+        for row in result.names:
+            table.add_row(Text(label(row)), *(_wins(result, row, column) for column in result.names))
+        out.print(table)
+        out.print()
+    if result.strengths:
+        table = new_table("Bradley-Terry", "Strength (log-odds)", "95%")
+        for s in result.strengths:
+            ci = NO_FIGURE if s.ci is None else f"{s.ci[0]:+.2f} to {s.ci[1]:+.2f}"
+            table.add_row(Text(label(s.name)), f"{s.strength:+.2f}", ci)
+        out.print(table)
+        out.print()
+    elif result.no_strengths:
+        say(out, f"no Bradley-Terry strengths: {result.no_strengths}")
+    for duel in result.duels:
+        if duel.n_left_out:
+            say(
+                out, f"{label(duel.a)} / {label(duel.b)}: {duel.n_left_out} groups left out, as one has no choice there"
+            )
+    for line in (_NOTE, *notes):
+        say(out, line)
+
+
+def agreement_line(agreement: Agreement, source: str) -> str:
+    """Say whose order it is, and how far the annotators agree."""
+    n = len(agreement.annotators)
+    line = f"reference: {source}, {n} annotator{'s' if n != 1 else ''}"
+    if agreement.alpha is None:
+        return line
+    ci = "" if agreement.ci is None else f" (95% {agreement.ci[0]:.2f} to {agreement.ci[1]:.2f})"
+    return (
+        f"{line}; Krippendorff's alpha ({agreement.scale}) {agreement.alpha:.2f}{ci} over {agreement.n_stories} "
+        f"stories of {agreement.n_groups} groups"
+    )
+
+
+def duels_markdown(result: HeadToHead, notes: Sequence[str]) -> str:
+    """Write the duels, the matrix and the strengths."""
+    lines = [
+        _row("First", "Second", "n", "Wins [95%]", "Tie", "Even", "Loses [95%]", "p (Holm)"),
+        _row("---", "---", "---:", "---:", "---:", "---:", "---:", "---:"),
+    ]
+    for d in result.duels:
+        shares = [_share(d.win, "[]"), *(NO_FIGURE if s is None else percent(s.value) for s in (d.tie, d.even))]
+        lines.append(_row(label(d.a), label(d.b), str(d.n), *shares, _share(d.lose, "[]"), p_value(d.p_holm)))
+    if len(result.names) > MOST_IN_MATRIX:
+        lines += ["", _row("Wins over", *map(label, result.names)), _row("---", *["---:"] * len(result.names))]
+        lines += [_row(label(row), *(_wins(result, row, column) for column in result.names)) for row in result.names]
+    if result.strengths:
+        lines += ["", _row("Bradley-Terry", "Strength", "95%"), _row("---", "---:", "---:")]
+        lines += [
+            _row(
+                label(s.name), f"{s.strength:+.2f}", NO_FIGURE if s.ci is None else f"{s.ci[0]:+.2f} to {s.ci[1]:+.2f}"
+            )
+            for s in result.strengths
+        ]
+    return "\n".join([*lines, "", _NOTE, "", *(line for note in notes for line in (note, ""))])
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _share(share: Share | None, brackets: str = "()") -> str:
+    if share is None:
+        return NO_FIGURE
+    return f"{percent(share.value)} {brackets[0]}{interval(share.ci)}{brackets[1]}"
+
+
+def _wins(result: HeadToHead, row: str, column: str) -> str:
+    if row == column:
+        return ""
+    win = result.duel(row, column).win
+    return NO_FIGURE if win is None else percent(win.value)
+
+
+def _verdict(duel: Duel) -> str:
+    if duel.p_holm >= 0.05:
+        return "not told apart"
+    return f"{label(duel.a if duel.n_win > duel.n_lose else duel.b)} chooses better"
+
+
+def _short(name: str) -> str:
+    words = label(name)
+    return words if len(words) <= 14 else words[:13] + "…"

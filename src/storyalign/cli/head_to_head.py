@@ -1,0 +1,94 @@
+"""The verb ``head-to-head``: whose chosen stories stand higher in a reference order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.scorer_choice import SCORERS_HELP
+from storyalign.errors import DataError, RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.evaluation.head_to_head import HeadToHead
+
+_HELP = """
+Let scorers meet: in each group the one whose chosen story stands higher in the reference order wins, the same story is
+a tie (the paper's Figures 3 and 4).
+
+The order is that of the data (StoryRMB, judged groups), or of --ranks: one JSON line for each group and annotator,
+{"id": "g1", "annotator": "ann", "ranks": [2, 1, 3]}, places in the order of the data's stories, equal ones for ties.
+
+Examples:
+
+  storyalign head-to-head a.jsonl b.jsonl ./storyrmb
+
+  storyalign head-to-head a.jsonl b.jsonl null:longest ./storyrmb --chart duels.png --markdown duels.md
+
+  storyalign head-to-head a.jsonl b.jsonl runs/bon/candidates.jsonl --ranks ann.jsonl --ranks bob.jsonl
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("head-to-head", help=_HELP, no_args_is_help=True)(head_to_head)
+
+
+def head_to_head(
+    paths: Annotated[list[str], typer.Argument(metavar="SCORER... DATA", help=SCORERS_HELP)],
+    ranks: Annotated[list[Path] | None, typer.Option(help="A file of human rankings; may be repeated.")] = None,
+    focus: Annotated[
+        list[str] | None, typer.Option(help="Scorer to draw against the others; the first one by default.")
+    ] = None,
+    chart: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .png or .svg file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    score_key: ScoreKey = None,
+    lower_is_better: LowerIsBetter = False,
+    assume_human_best: AssumeHumanBest = False,
+    config: Config = None,
+    split: Split = None,
+) -> None:
+    """Let scorers meet; the help text stands in ``register``."""
+    *scorers, data_name = paths
+    if len(scorers) < 2:
+        raise RecipeError("head-to-head needs two scorers or more, and then the data")
+    choice = DataChoice(data_name, config, split, score_key, lower_is_better, assume_human_best)
+
+    from storyalign.cli.duel_tables import agreement_line, duels_markdown, print_duels
+    from storyalign.cli.reference_orders import load_with_reference
+    from storyalign.cli.scorer_choice import scored_sets_of
+    from storyalign.cli.terminal import open_console, say
+    from storyalign.evaluation.duel_charts import write_duel_chart
+    from storyalign.evaluation.head_to_head import head_to_head as compute
+    from storyalign.evaluation.rater_agreement import rater_agreement
+    from storyalign.evaluation.signatures import data_signature, scorer_signature
+    from storyalign.files import write_json, write_text
+
+    data, rankings = load_with_reference(choice, ranks or [])
+    if rankings is None:
+        raise DataError(f"{data.name}: no order to measure choices against; give --ranks, or --score-key for scores")
+    orders = {i.id: order for i in data.instances if (order := rankings.order(i)) is not None}
+    scored = scored_sets_of(scorers, choice, data)
+    result = compute(data.instances, scored, orders)
+    agreement = rater_agreement(rankings)
+    signatures = [data_signature(data, reference=rankings.source), *(scorer_signature(one) for one in scored)]
+    notes = [agreement_line(agreement, rankings.source), *(f"left out: {r} ({n})" for r, n in data.dropped.items())]
+    out = open_console()
+    print_duels(out, data.name, result, [*notes, *signatures])
+    if json_file:
+        facts = {"data": data.name, "reference": rankings.source, "agreement": agreement._asdict()}
+        write_json(json_file, {**facts, **result.to_json(), "signatures": signatures})
+    if markdown:
+        write_text(markdown, duels_markdown(result, [*notes, *(f"`{line}`" for line in signatures)]))
+    if chart:
+        write_duel_chart(result, focus or _first(result), chart)
+    for written in (json_file, markdown, chart):
+        if written:
+            say(out, f"wrote {written}", "")
+
+
+def _first(result: HeadToHead) -> list[str]:
+    return result.names[:1]

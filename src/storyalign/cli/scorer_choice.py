@@ -1,0 +1,54 @@
+"""The scorers that a user names, as rewards: rewards files, null scorers, and models that are scored first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from storyalign.cli.scoring_runs import FOLDER, ScoringOptions, rewards_of
+from storyalign.errors import RecipeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from storyalign.cli.data_options import DataChoice
+    from storyalign.corpus.evaluation_sets import EvaluationSet
+    from storyalign.evaluation.scored_sets import ScoredSet
+
+NULL_PREFIX = "null:"
+
+SCORERS_HELP = "Rewards files, models, judges (judge:NAME) or null scorers (null:longest), then the data."
+
+
+def scored_sets_of(
+    scorers: Sequence[str],
+    choice: DataChoice,
+    data: EvaluationSet,
+    options: ScoringOptions | None = None,
+    folder: Path = FOLDER,
+) -> list[ScoredSet]:
+    """Give every scorer's rewards for the data, in the order of the names.
+
+    Args:
+        scorers: as the user named them.
+        choice: where the data is.
+        data: the same, loaded.
+        options: how models score.
+        folder: where the rewards of models go.
+
+    Raises:
+        RecipeError: no such null scorer.
+        StoryAlignError: a rewards file does not fit, or a model cannot score.
+    """
+    from storyalign.evaluation.scored_sets import null_scored_sets, read_scored_sets
+
+    nulls = {NULL_PREFIX + one.name: one for one in null_scored_sets(data.instances)} if _any_null(scorers) else {}
+    if unknown := [name for name in scorers if name.startswith(NULL_PREFIX) and name not in nulls]:
+        raise RecipeError(f"{unknown[0]}: no such null scorer; there are {', '.join(nulls)}")
+    files = [rewards_of(name, choice, options or ScoringOptions(), folder) for name in scorers if name not in nulls]
+    read = iter(read_scored_sets(files, data, choice.load_as_scored()) if files else [])
+    return [nulls[name] if name in nulls else next(read) for name in scorers]
+
+
+def _any_null(scorers: Sequence[str]) -> bool:
+    return any(name.startswith(NULL_PREFIX) for name in scorers)

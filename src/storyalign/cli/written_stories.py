@@ -1,0 +1,114 @@
+"""Having stories written on the command line: the cost first, then a bar, then what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from storyalign.errors import DataError, RecipeError
+
+if TYPE_CHECKING:
+    from storyalign.corpus.premise_lists import PremiseList
+    from storyalign.evaluation.drafts import Draft, Gathered, StoryWriter
+
+DEFAULT_RECIPE = "best_of_n.yaml"
+
+
+class WritingOptions(NamedTuple):
+    """What the user said about the writer."""
+
+    recipe: Path | None = None
+    url: str | None = None
+    model: str | None = None
+    local: str | None = None
+    n: int | None = None
+    words: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    yes: bool = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether stories are to be written at all."""
+        return any(value is not None for value in (self.recipe, self.url, self.model, self.local))
+
+
+def have_written(premises: PremiseList, options: WritingOptions, out: Path, default: str = DEFAULT_RECIPE) -> Gathered:
+    """Have the missing stories written and gather them in ``out/candidates.jsonl``.
+
+    Raises:
+        RecipeError: options contradict each other, or the run costs money and nobody agreed.
+        DataError: no premise has two stories.
+    """
+    from tqdm import tqdm
+
+    from storyalign.evaluation.drafts import open_drafts, plan, write_candidates
+
+    writer, n = _writer(options, default)
+    drafts = plan(premises.premises, n, writer.digest)
+    with open_drafts(out / "drafts.jsonl") as store:
+        missing = [draft for draft in drafts if draft.id not in store.stories]
+        _agree_on_cost(writer, missing, options)
+        failures = Counter[str]()
+        with tqdm(total=len(missing), desc="stories", unit="", disable=None) as bar:
+            for written in store.write(writer, drafts):
+                bar.update()
+                failures.update([written.failure] if written.failure else [])
+        gathered = write_candidates(out / "candidates.jsonl", drafts, store, premises.name)
+    _report(gathered, len(drafts), len(drafts) - len(missing), failures, out)
+    return gathered
+
+
+def _writer(options: WritingOptions, default: str) -> tuple[StoryWriter, int]:
+    from storyalign.evaluation.endpoint_writer import EndpointWriter
+    from storyalign.evaluation.writer_recipe import read_writer_recipe
+
+    if options.local is not None:
+        if options.url or options.model or options.recipe:
+            raise RecipeError("--local writes on this machine; leave out --recipe, --url and --model")
+        from storyalign.evaluation.local_writer import LocalWriter
+
+        words = options.words or 300
+        return LocalWriter(options.local, words, max_tokens=options.max_tokens or 4 * words), options.n or 16
+    recipe = read_writer_recipe(options.recipe or _shipped(default))
+    recipe = recipe.changed(n=options.n, words=options.words, url=options.url, model=options.model)
+    return EndpointWriter(recipe.endpoint, recipe.words, max_cost=options.max_cost), recipe.n
+
+
+def _shipped(name: str) -> Path:
+    import storyalign
+
+    return Path(storyalign.__file__).parent / "recipes" / "writers" / name
+
+
+def _agree_on_cost(writer: StoryWriter, missing: list[Draft], options: WritingOptions) -> None:
+    from storyalign.evaluation.endpoint_writer import EndpointWriter
+    from storyalign.llm.budget import dollars
+
+    if not isinstance(writer, EndpointWriter) or not missing:
+        return
+    calls, tokens, cost = writer.estimate(missing)
+    price = "price unknown" if cost is None else f"at most {dollars(cost)}"
+    line = f"{writer.name}: {calls:,} stories to write, at most {tokens:,} tokens of reply, {price}"
+    typer.echo(line, err=True)
+    if cost != 0.0 and not options.yes and options.max_cost is None:
+        raise RecipeError(f"{line}; run again with --yes, or with --max-cost DOLLARS to set a limit")
+
+
+def _report(gathered: Gathered, drafts: int, before: int, failures: Counter[str], out: Path) -> None:
+    typer.echo(
+        f"{out / 'candidates.jsonl'}: {gathered.stories:,} stories for {gathered.groups:,} premises"
+        f" ({drafts - gathered.missing:,} of {drafts:,} drafts written, {before:,} of them before)"
+    )
+    if gathered.repeated:
+        typer.echo(f"{gathered.repeated:,} drafts repeat another one of their premise; each story counts once")
+    for reason, n in failures.most_common():
+        typer.echo(f"not written: {reason} ({n:,}); the same command asks for them again")
+    if gathered.too_few:
+        named = ", ".join(gathered.too_few[:5])
+        typer.echo(f"left out, as they have fewer than 2 stories: {len(gathered.too_few):,} premises ({named})")
+    if not gathered.groups:
+        raise DataError(f"{out / 'candidates.jsonl'}: no premise has two stories to choose from")

@@ -1,0 +1,155 @@
+"""Best of N: a scorer chooses one of several stories for a premise (section 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scipy import stats
+
+from storyalign.evaluation.head_to_head import Orders, Share, share_of
+from storyalign.evaluation.scored_sets import ScoredSet
+from storyalign.records import Instance
+from storyalign.text import count_words, digest
+
+Scorer = Callable[[str, Sequence[str]], Iterable[Any]]
+"""(premise, stories) -> one reward a story: a number, None where there is none, or a row with ``.reward``."""
+
+
+class Choice(NamedTuple):
+    """What a scorer chooses of the stories for one premise."""
+
+    chosen: int | None
+    """Index of the story; None where no story has a reward."""
+    rewards: tuple[float | None, ...]
+    tied: tuple[int, ...]
+    """All stories that share the highest reward, the chosen one among them; one where there is no tie."""
+    unscored: tuple[int, ...]
+    """Stories without a reward: they could not be chosen."""
+
+
+def best_of_n(scorer: Scorer, premise: str, stories: Sequence[str]) -> Choice:
+    """Let a scorer choose.
+
+    A story without a reward cannot be chosen. Of equal highest rewards the choice falls by a draw that depends on the
+    texts alone, never on the order in which the stories came.
+
+    Args:
+        scorer: any callable; see ``Scorer``. What ``storyalign.scoring.reward_models.load_scorer`` gives is one.
+        premise: what the stories were written for.
+        stories: at least one.
+
+    Raises:
+        ValueError: there are no stories, or the scorer gives another number of rewards.
+
+    >>> best_of_n(lambda premise, stories: [len(s) for s in stories], "A lost dog.", ["It came.", "It came home."])
+    Choice(chosen=1, rewards=(8.0, 13.0), tied=(1,), unscored=())
+    """
+    if not stories:
+        raise ValueError("no stories to choose from")
+    given = [getattr(reward, "reward", reward) for reward in scorer(premise, list(stories))]
+    if len(given) != len(stories):
+        raise ValueError(f"the scorer gave {len(given)} rewards for {len(stories)} stories")
+    return choose(premise, stories, [_number(reward) for reward in given])
+
+
+def choose(premise: str, stories: Sequence[str], rewards: Sequence[float | None]) -> Choice:
+    """Choose by rewards that are there already; see ``best_of_n``."""
+    known = [reward for reward in rewards if reward is not None]
+    unscored = tuple(place for place, reward in enumerate(rewards) if reward is None)
+    if not known:
+        return Choice(None, tuple(rewards), (), unscored)
+    tied = tuple(place for place, reward in enumerate(rewards) if reward == max(known))
+    chosen = min(tied, key=lambda place: digest("draw between equal rewards", premise, stories[place]))
+    return Choice(chosen, tuple(rewards), tied, unscored)
+
+
+def _number(reward: Any) -> float | None:
+    if reward is None:
+        return None
+    value = float(reward)
+    return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfN:
+    """What one scorer's choices look like, over all premises."""
+
+    name: str
+    n: int
+    """Premises with a choice."""
+    n_without: int
+    """Premises in which no story has a reward."""
+    n_unscored: int
+    """Stories without a reward."""
+    n_ties: int
+    """Premises in which several stories share the highest reward."""
+    words: float | None
+    """Mean words of the chosen stories."""
+    words_all: float
+    """Mean words of all stories that could be chosen."""
+    n_ordered: int
+    """Premises with a choice and a reference order; the figures below are of these."""
+    best: Share | None
+    """Share of choices that nothing stands above in the order."""
+    best_by_chance: float | None
+    beats: Share | None
+    """Chance that the choice stands above another story of its group drawn at random; equal rank counts half."""
+    place: float | None
+    """Mean place of the choice, 1 is best; equal ranks share the mean of their places."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain JSON values."""
+        row: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("best", "beats"):
+            share: Share | None = row[name]
+            row[name] = None if share is None else {"share": share.value, "ci": list(share.ci)}
+        return row
+
+
+def choices_of(instances: Sequence[Instance], scored: ScoredSet) -> dict[str, Choice]:
+    """Let a scorer choose in every group."""
+    return {i.id: choose(i.prompt, i.stories, scored.rewards[i.id]) for i in instances}
+
+
+def sum_up(instances: Sequence[Instance], scored: ScoredSet, orders: Orders | None = None) -> BestOfN:
+    """Describe a scorer's choices, and measure them against a reference order where there is one.
+
+    Args:
+        instances: the groups.
+        scored: the scorer's rewards.
+        orders: instance id -> a value for each story, lower is better.
+    """
+    choices = choices_of(instances, scored)
+    chosen = [(i, c.chosen) for i in instances if (c := choices[i.id]).chosen is not None]
+    ordered = [(i, orders[i.id], place) for i, place in chosen if place is not None and orders and i.id in orders]
+    premises = [i.prompt for i, _, _ in ordered]
+    places = [float(stats.rankdata(order)[place]) for _, order, place in ordered]
+    best = [float(order[place] == min(order)) for _, order, place in ordered]
+    # With k stories a place of p means that k - p of the k - 1 others stand below, equal ones by halves.
+    beats = [(len(order) - p) / (len(order) - 1) for (_, order, _), p in zip(ordered, places, strict=True)]
+    by_chance = [list(order).count(min(order)) / len(order) for _, order, _ in ordered]
+    words = [count_words(i.stories[place]) for i, place in chosen if place is not None]
+    all_words = [count_words(story) for i in instances for story in i.stories]
+    return BestOfN(
+        name=scored.name,
+        n=len(chosen),
+        n_without=len(instances) - len(chosen),
+        n_unscored=sum(len(c.unscored) for c in choices.values()),
+        n_ties=sum(len(c.tied) > 1 for c in choices.values()),
+        words=math.fsum(words) / len(words) if words else None,
+        words_all=math.fsum(all_words) / len(all_words),
+        n_ordered=len(ordered),
+        best=_share(best, premises),
+        best_by_chance=math.fsum(by_chance) / len(by_chance) if by_chance else None,
+        beats=_share(beats, premises),
+        place=math.fsum(places) / len(places) if places else None,
+    )
+
+
+def _share(values: Sequence[float], premises: Sequence[str]) -> Share | None:
+    import numpy as np
+
+    return share_of(np.array(values), premises) if values else None

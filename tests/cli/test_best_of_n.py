@@ -1,0 +1,183 @@
+"""The verb best-of-n: against a scripted endpoint over HTTP, killed in the middle, and on real ranked stories."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_evaluate import call
+from tests.command import environment
+from tests.scripted_llm_server import Fault, prompt_of, scripted_server
+from tests.tiny_models import tiny_model_folder
+
+__all__ = ["call"]
+
+
+def story_of(body, number):
+    premise = re.search(r"\n([^\n]*keeper[^\n]*)\n", prompt_of(body))[1]
+    return f"{premise} Seed {body['seed']}: " + "the lamp burned on. " * (1 + body["seed"] % 7)
+
+
+def premises(tmp_path, n):
+    path = tmp_path / "premises.txt"
+    path.write_text("".join(f"A keeper of light {i}.\n" for i in range(n)))
+    return path
+
+
+def rows(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_stories_are_written_and_chosen(call, tmp_path):
+    with scripted_server(story_of) as server:
+        arguments = (
+            *("best-of-n", "null:longest", "null:shortest", premises(tmp_path, 3), "--out", "bon"),
+            *("--url", server.url, "--model", "tiny-writer", "--n", "4", "--words", "60"),
+        )
+        code, out, err = call(*arguments)
+        assert code == 0, err
+        assert len(server.requests) == 12
+        # Each story of a premise has a seed of its own, at the recipe's temperature.
+        assert sorted({body["seed"] for body in server.requests}) == [21, 22, 23, 24]
+        assert {body["temperature"] for body in server.requests} == {1.0}
+        assert "about 60 words" in prompt_of(server.requests[0])
+        again = call(*arguments)
+        assert again[0] == 0 and len(server.requests) == 12  # nothing is written twice
+        more = call(*arguments[:-4], "--n", "6", "--words", "60")
+        assert more[0] == 0 and len(server.requests) == 18
+    assert "best of 4 stories for 3 premises" in out and "12 stories for 3 premises" in out
+    choices = rows(tmp_path / "bon/choices.jsonl")
+    assert len(choices) == 6 and {c["scorer"] for c in choices} == {"longest", "shortest"}
+    by_scorer = {(c["id"], c["scorer"]): len(c["story"]) for c in choices}
+    assert all(by_scorer[key, "longest"] > by_scorer[key, "shortest"] for key, _ in by_scorer)
+    candidates = rows(tmp_path / "bon/candidates.jsonl")
+    assert [len(group["candidates"]) for group in candidates] == [6, 6, 6]
+    draft = rows(tmp_path / "bon/drafts.jsonl")[0]
+    assert draft["writer"] == "tiny-writer" and draft["settings"]["prompt_digest"] and draft["seed"] in range(21, 27)
+
+
+def test_failures_are_counted_and_asked_again(call, tmp_path):
+    broken = {"on": True}
+
+    def script(body, number):
+        if broken["on"] and body["seed"] == 22:
+            return Fault(status=400)
+        return (
+            "The same keeper."
+            if body["seed"] == 23
+            else story_of(body, number)
+            if body["seed"] != 24
+            else "The same keeper."
+        )
+
+    with scripted_server(script) as server:
+        arguments = (
+            *("best-of-n", "null:longest", premises(tmp_path, 2), "--out", "bon"),
+            *("--url", server.url, "--model", "w", "--n", "4"),
+        )
+        code, out, err = call(*arguments)
+        assert code == 0, err
+        assert "(6 of 8 drafts written, 0 of them before)" in out and "not written: HTTP 400" in out
+        assert "2 drafts repeat another one of their premise" in out
+        assert [len(g["candidates"]) for g in rows(tmp_path / "bon/candidates.jsonl")] == [2, 2]
+        broken["on"] = False
+        code, out, _ = call(*arguments)
+        assert code == 0 and "(8 of 8 drafts written, 6 of them before)" in out
+        assert len(server.requests) == 10
+
+
+def test_sigkill_loses_nothing_that_was_written(tmp_path):
+    def slow(body, number):
+        time.sleep(0.02)
+        return story_of(body, number)
+
+    with scripted_server(slow) as server:
+        command = [
+            *(sys.executable, "-m", "storyalign", "best-of-n", "null:longest", str(premises(tmp_path, 6))),
+            *("--out", "bon", "--url", server.url, "--model", "w", "--n", "8"),
+        ]
+        drafts = tmp_path / "bon/drafts.jsonl"
+        for wanted in (5, 20):  # killed twice, in the middle of the writing
+            process = subprocess.Popen(
+                command, cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            while process.poll() is None and not (drafts.exists() and drafts.read_bytes().count(b"\n") >= wanted):
+                time.sleep(0.005)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with drafts.open("ab") as handle:
+            handle.write(b'{"id": "draft-half a li')  # as a kill within a write would leave it
+        kept = {row["id"]: row["story"] for row in rows_whole(drafts)}
+        assert len(kept) >= 20
+        asked = len(server.requests)
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) - asked == 48 - len(kept)
+    written = rows(drafts)
+    assert Counter(row["id"] for row in written).most_common(1)[0][1] == 1 and len(written) == 48
+    assert {row["id"]: row["story"] for row in written}.items() >= kept.items()
+    groups = rows(tmp_path / "bon/candidates.jsonl")
+    assert [len(group["candidates"]) for group in groups] == [8] * 6
+
+
+def rows_whole(path):
+    return [json.loads(line) for line in path.read_bytes().splitlines()[:-1]]
+
+
+def test_money_is_spent_with_consent_only(call, tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "n: 2\nwords: 50\nwriter: {url: 'http://127.0.0.1:9/v1', model: m, price: {prompt: 1, reply: 1000}}\n"
+    )
+    code, _, err = call("best-of-n", "null:longest", premises(tmp_path, 1), "--out", "bon", "--recipe", recipe)
+    assert code == 2 and "run again with --yes" in err
+
+
+def test_a_local_model_writes(call, tmp_path):
+    model = tiny_model_folder(tmp_path / "writer", "llama-lm")
+    code, _, err = call(
+        *("best-of-n", "null:longest", premises(tmp_path, 1), "--out", "bon", "--local", model),
+        *("--n", "3", "--words", "5", "--max-tokens", "400"),
+    )
+    # A random model may never end its turn: then nothing is a story, and that is said instead of kept.
+    drafts = rows(tmp_path / "bon/drafts.jsonl")
+    assert len(drafts) == 3 and {row["seed"] for row in drafts} == {21, 22, 23}
+    assert all((row["story"] is None) == (row["failure"] is not None) for row in drafts)
+    assert (code == 0) == (sum(row["story"] is not None for row in drafts) > 1), err
+
+
+def test_mistakes_are_one_line(call, tmp_path):
+    path = premises(tmp_path, 1)
+    for arguments in (
+        ("best-of-n", path, "--out", "bon"),
+        ("best-of-n", "null:longest", path, "--out", "bon", "--n", "4"),
+        ("best-of-n", "null:longest", path, "--out", "bon", "--local", "m", "--url", "http://x/v1"),
+        ("best-of-n", "null:longest", path, "--out", "bon", "--recipe", "none.yaml"),
+        ("best-of-n", "null:longest", "none.txt", "--out", "bon"),
+    ):
+        code, _, err = call(*arguments)
+        assert code == 2 and err.count("\n") == 1, err
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif("STORYALIGN_REAL_DATA" not in os.environ, reason="STORYALIGN_REAL_DATA is not set")
+def test_best_of_13_and_best_of_3_with_human_orders(call, tmp_path):
+    folder = os.environ["STORYALIGN_REAL_DATA"]
+    code, out, err = call("best-of-n", "null:longest", "null:random", f"{folder}/confederacy.jsonl", "--out", "a")
+    assert code == 0, err
+    assert "best of 13 stories for 2 premises" in out and "mean place 7.00" in out
+    ranks = ("--score-key", "ranks", "--lower-is-better")
+    code, out, err = call("best-of-n", "null:longest", f"{folder}/lamp_rank.jsonl", *ranks, "--out", "b")
+    assert code == 0, err
+    assert "best of 3 stories for 44 premises" in out and "By chance: best one 33.3" in out
+    found = json.loads((tmp_path / "b/best_of_n.json").read_text())["scorers"][0]
+    assert found["n_ordered"] == 44
