@@ -34,6 +34,7 @@ VERBS: tuple[str, ...] = (
     "stats",
     "best_of_n",
     "linguistics",
+    "paper",
     "head_to_head",
     "doctor",
     "release",

@@ -45,10 +45,10 @@ def write_duel_chart(result: HeadToHead, focus: Sequence[str], path: Path) -> Pa
 def duel_figure(result: HeadToHead, focus: Sequence[str]) -> Figure:
     """Draw the panels below each other; the whisker is the 95% interval of the wins."""
     n_bars = len(result.names) - 1
-    figure, panels = new_axes(6.6, 0.75 + len(focus) * (0.55 + 0.34 * n_bars), len(focus))
+    figure, panels = new_axes(6.6, 0.9 + len(focus) * (0.55 + 0.34 * n_bars), len(focus))
     for axes, name in zip([panels] if len(focus) == 1 else panels, focus, strict=True):
         _panel(axes, name, [result.duel(name, other) for other in result.names if other != name])
-    axes.set_xlabel(f"percent of {result.n} groups; whisker: 95% interval of the wins; * sign test, p < 0.05 (Holm)")
+    axes.set_xlabel(f"percent of {result.n} groups; whisker: 95% interval of the wins\n* sign test, p < 0.05 (Holm)")
     _legend(figure, result)
     return figure
 
