@@ -34,6 +34,7 @@ VERBS: tuple[str, ...] = (
     "stats",
     "best_of_n",
     "linguistics",
+    "creative_writing",
     "paper",
     "head_to_head",
     "doctor",

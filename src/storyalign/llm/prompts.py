@@ -67,6 +67,14 @@ def rating_request(premise: str, story: str) -> str:
     return load_prompt("rate_story").fill(premise=fenced("premise", premise, tag), story=fenced("story", story, tag))
 
 
+def criteria_request(premise: str, story: str) -> str:
+    """Ask for six scores from 1 to 5 for one story."""
+    tag = fence_tag((premise, story))
+    return load_prompt("rate_story_by_criteria").fill(
+        premise=fenced("prompt", premise, tag), story=fenced("story", story, tag)
+    )
+
+
 def choice_request(premise: str, stories: Sequence[str]) -> str:
     """Ask which story is best; they are shown in the given order and numbered from 1."""
     tag = fence_tag((premise, *stories))

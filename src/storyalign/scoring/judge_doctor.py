@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from storyalign.errors import EndpointError
 from storyalign.llm.budget import estimate_tokens
-from storyalign.llm.choice_replies import parse_choice
 from storyalign.llm.client import Answer, Call, Client
 from storyalign.llm.endpoint import Endpoint, ReplyFormat
-from storyalign.llm.prompts import choice_request, rating_request
 from storyalign.llm.replies import UnparsedReply, final_answer
-from storyalign.llm.score_replies import parse_score
 from storyalign.scoring.findings import Finding
-from storyalign.scoring.judges import CHOICE_SCHEMA, SCORE_SCHEMA, JudgeScorer
+from storyalign.scoring.judges import JudgeScorer
+from storyalign.scoring.questions import question as ask_for
+from storyalign.scoring.questions import read_vote, reply_form
 from storyalign.scoring.reward_store import requests_of
 from storyalign.scoring.systems import JudgeSystem
+from storyalign.scoring.voting import RATED
 
 if TYPE_CHECKING:
     from storyalign.records import Instance
@@ -88,11 +88,8 @@ def _address(endpoint: Endpoint) -> Iterator[Finding]:
 
 
 def _questions(mode: Mode) -> list[Call]:
-    if mode == "rate":
-        texts = [rating_request(PREMISE, story) for story in STORIES]
-    else:
-        texts = [choice_request(PREMISE, order) for order in (STORIES, STORIES[::-1])]
-    form = SCORE_SCHEMA if mode == "rate" else CHOICE_SCHEMA
+    shown = [[story] for story in STORIES] if mode in RATED else [STORIES, STORIES[::-1]]
+    texts, form = [ask_for(mode, PREMISE, stories) for stories in shown], reply_form(mode)
     return [Call(str(number), [{"role": "user", "content": text}], form) for number, text in enumerate(texts)]
 
 
@@ -106,19 +103,19 @@ def _replies(mode: Mode, answers: list[Answer]) -> Iterator[Finding]:
     for answer in answers:
         text = answer.reply.text if answer.reply else ""
         try:
-            values.append(parse_score(text) if mode == "rate" else parse_choice(text, len(STORIES)))
+            values.append(read_vote(mode, text, tuple(range(len(STORIES)))))
         except UnparsedReply as reason:
             shown = " ".join(text.split())[:80]
             yield Finding("fault", "replies", f"cannot be read ({reason}): {shown!r}")
     if len(values) < len(answers):
         yield Finding("note", "replies", f"{len(values)} of {len(answers)} were read")
-    elif mode != "rate" and values[0] == values[1]:
+    elif mode not in RATED and values[0] == values[1]:
         text = f"all were read, but both name place {values[0] + 1:g}: the order decides, not the stories"
         yield Finding("caution", "replies", text)
-    elif mode == "rate" and values[0] == values[1]:
+    elif mode in RATED and values[0] == values[1]:
         yield Finding("caution", "replies", f"all were read, but a good and a poor story both get {values[0]:g}")
     else:
-        told = f"scores {values[0]:g} and {values[1]:g}" if mode == "rate" else "the same story in both orders"
+        told = f"scores {values[0]:g} and {values[1]:g}" if mode in RATED else "the same story in both orders"
         yield Finding("ok", "replies", f"all {len(answers)} were read: {told}")
 
 

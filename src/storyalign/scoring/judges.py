@@ -11,21 +11,15 @@ from typing import Any, NamedTuple
 from storyalign._version import __version__
 from storyalign.errors import StoryAlignError
 from storyalign.llm.budget import Budget, dollars, estimate_tokens
-from storyalign.llm.choice_replies import parse_choice
 from storyalign.llm.client import Answer, Call, Client
 from storyalign.llm.endpoint import Endpoint
-from storyalign.llm.prompts import choice_request, load_prompt, rating_request, schema
 from storyalign.llm.replies import UnparsedReply
-from storyalign.llm.score_replies import parse_score
 from storyalign.records import Reward
 from storyalign.scoring.call_log import CallLog, LoggedCall
+from storyalign.scoring.questions import prompt_of, question, read_vote, reply_form
 from storyalign.scoring.reward_store import Request, row_signature
-from storyalign.scoring.voting import Mode, Order, flips, orders, rewards
+from storyalign.scoring.voting import RATED, Mode, Order, flips, orders, rewards
 from storyalign.text import content_id, digest
-
-_PROMPTS = {"rate": "rate_story", "choose": "choose_best_story", "pairwise": "choose_best_story"}
-SCORE_SCHEMA = schema("score", {"score": {"type": "number"}})
-CHOICE_SCHEMA = schema("choice", {"best": {"type": "integer"}})
 
 
 class CostLimitError(StoryAlignError):
@@ -87,9 +81,9 @@ class JudgeScorer:
     def __init__(self, name: str, endpoint: Endpoint, mode: Mode, log: CallLog, *, max_cost: float | None = None):
         self.name, self.endpoint, self.mode, self.log = name, endpoint, mode, log
         self.client = Client(endpoint, Budget(max_cost, endpoint.known_price))
-        self.sees_rivals = mode != "rate"
+        self.sees_rivals = mode not in RATED
         """The reward of a story depends on the other stories of its group."""
-        prompt = load_prompt(_PROMPTS[mode])
+        prompt = prompt_of(mode)
         self.signature: dict[str, Any] = {
             "kind": "judge",
             "name": f"judge:{name}",
@@ -220,16 +214,13 @@ class JudgeScorer:
             self._unparsed += 1
 
     def _calls(self, waiting: dict[str, list[_Slot]]) -> Iterator[Call]:
-        response_format = SCORE_SCHEMA if self.mode == "rate" else CHOICE_SCHEMA
+        response_format = reply_form(self.mode)
         for call, slots in list(waiting.items()):
             group, order = slots[0]
             yield Call(call, [{"role": "user", "content": self._text(group, order)}], response_format)
 
     def _text(self, group: _Group, order: Order) -> str:
-        premise = group.requests[0].prompt
-        if self.mode == "rate":
-            return rating_request(premise, group.stories[0])
-        return choice_request(premise, [group.stories[i] for i in order])
+        return question(self.mode, group.requests[0].prompt, [group.stories[i] for i in order])
 
     def _call_id(self, text: str) -> str:
         return content_id("call", self._settings, text)
@@ -237,7 +228,7 @@ class JudgeScorer:
     def _count(self, group: _Group, order: Order, reply: str) -> bool:
         """Read a reply as a vote; say whether it is one."""
         try:
-            group.votes[order] = parse_score(reply) if self.mode == "rate" else order[parse_choice(reply, len(order))]
+            group.votes[order] = read_vote(self.mode, reply, order)
         except UnparsedReply as reason:
             group.unparsed[order] = str(reason)
             return False

@@ -1,6 +1,7 @@
 """From a judge's single answers to rewards, so that where a story stands in the request can decide nothing.
 
 ``rate``      each story alone; the reward is its score, 1-10.
+``criteria``  each story alone, by the six criteria of Chhun et al.; the reward is the mean of the scores, 1-5.
 ``choose``    all k stories, once in each of k rotations, so that each story stands once in each place; the reward is
               the story's share of the valid votes, 0-1.
 ``pairwise``  every pair in both orders; the reward is the number of wins, 0 to 2(k-1).
@@ -14,8 +15,10 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
-Mode = Literal["rate", "choose", "pairwise"]
-MODES: tuple[Mode, ...] = ("rate", "choose", "pairwise")
+Mode = Literal["rate", "criteria", "choose", "pairwise"]
+MODES: tuple[Mode, ...] = ("rate", "criteria", "choose", "pairwise")
+RATED: tuple[Mode, ...] = ("rate", "criteria")
+"""Modes that show each story alone."""
 
 Order = tuple[int, ...]
 """The candidates that one call shows, in the order shown."""
@@ -30,8 +33,8 @@ class Flips(NamedTuple):
 
 
 def orders(mode: Mode, k: int) -> list[Order]:
-    """List the calls that one group of k stories takes: k, k, or k(k-1) of them."""
-    if mode == "rate":
+    """List the calls that one group of k stories takes: k, in ``pairwise`` k(k-1)."""
+    if mode in RATED:
         return [(i,) for i in range(k)]
     if mode == "choose":
         return [tuple((start + i) % k for i in range(k)) for start in range(k)]
@@ -44,13 +47,13 @@ def rewards(mode: Mode, k: int, votes: Mapping[Order, float]) -> list[float | No
     Args:
         mode: how the judge was asked.
         k: number of stories.
-        votes: the score (``rate``) or the winning candidate (otherwise) by order; orders without a valid vote are left
+        votes: the score (rating modes) or the winning candidate (otherwise) by order; orders without a valid vote are left
             out.
 
     Returns:
         k rewards; None for a story without a score, and for all k where there is no valid vote at all.
     """
-    if mode == "rate":
+    if mode in RATED:
         return [votes.get((i,)) for i in range(k)]
     if not votes:
         return [None] * k
@@ -60,10 +63,10 @@ def rewards(mode: Mode, k: int, votes: Mapping[Order, float]) -> list[float | No
 
 
 def flips(mode: Mode, votes: Mapping[Order, float]) -> Flips:
-    """Count where the order alone changed the winner of one group; nothing can flip in ``rate``."""
+    """Count where the order alone changed the winner of one group; nothing can flip where each is shown alone."""
     if mode == "choose":
         return Flips(int(len(set(votes.values())) > 1), int(len(votes) > 1))
-    if mode == "rate":
+    if mode in RATED:
         return Flips(0, 0)
     both = [(votes[order], votes[order[::-1]]) for order in votes if order[0] < order[1] and order[::-1] in votes]
     return Flips(sum(first != second for first, second in both), len(both))

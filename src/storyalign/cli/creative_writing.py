@@ -1,0 +1,187 @@
+"""The verb ``creative-writing``: scorers choose stories for EQ-Bench Creative Writing v3, a judge rates the choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from storyalign.cli.data_options import DataChoice
+from storyalign.cli.scoring_runs import ScoringOptions
+from storyalign.cli.written_stories import WritingOptions, have_written
+from storyalign.errors import RecipeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from storyalign.corpus.evaluation_sets import EvaluationSet
+    from storyalign.evaluation.results import ScorerResult
+    from storyalign.records import Instance
+    from storyalign.scoring.judges import JudgeScorer
+
+DEFAULT_RECIPE = "creative_writing.yaml"
+
+PAPER_JUDGE = (
+    "The paper's own judge is right in 94% of LLM-LLM and 54% of Human-LLM groups, 76% over both: more than the 75% of "
+    "the model that it is used to judge."
+)
+
+_HELP = """
+Do what appendix H.3 of the paper does on EQ-Bench Creative Writing v3: N stories a prompt, each scorer chooses one, a
+judge scores the chosen ones from 1 to 5 by relevance, coherence, empathy, surprise, engagement and complexity.
+
+PROMPTS is the benchmark's own file, data/creative_writing_prompts_v3.json, or stories that were written before
+(OUT/candidates.jsonl). With --benchmark the judge is first measured itself, on StoryRMB by source: the same judge, the
+same criteria, the highest score of a group against the chosen story.
+
+Examples:
+
+  storyalign creative-writing MODEL null:longest creative_writing_prompts_v3.json --judge judge:GPT-4o --out cw --yes
+
+  storyalign creative-writing a.jsonl b.jsonl cw/candidates.jsonl --judge judge:GPT-4o --benchmark ./storyrmb --out cw
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("creative-writing", help=_HELP, no_args_is_help=True)(creative_writing)
+
+
+def creative_writing(
+    paths: Annotated[list[str], typer.Argument(metavar="SCORER... PROMPTS", help="Scorers, then prompts or stories.")],
+    judge: Annotated[str, typer.Option(help="The judge, as judge:NAME of recipes/scorers.yaml.")],
+    out: Annotated[Path, typer.Option(help="Folder for stories, scores and figures.")],
+    benchmark: Annotated[str | None, typer.Option(help="Measure the judge on this benchmark too.")] = None,
+    recipe: Annotated[Path | None, typer.Option(help="Who writes, how many, how long (YAML).")] = None,
+    url: Annotated[str | None, typer.Option(help="API root of the endpoint that writes.")] = None,
+    model: Annotated[str | None, typer.Option(help="The endpoint's model.")] = None,
+    n: Annotated[int | None, typer.Option(min=2, help="Stories a prompt.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Most US dollars for each step.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Spend what the estimates say.")] = False,
+    dtype: Annotated[str, typer.Option(help="Precision of scorers: fp32 or bf16.")] = "fp32",
+    truncate: Annotated[str | None, typer.Option(help="Scorers: part of over-long stories to keep.")] = None,
+) -> None:
+    """Run Creative Writing v3; the help text stands in ``register``."""
+    *scorers, prompts = paths
+    if not scorers:
+        raise RecipeError(f"{prompts}: one argument; name a scorer (null:longest is one), and then the prompts")
+    if not judge.startswith("judge:"):
+        raise RecipeError(f"--judge {judge}: expected judge:NAME of recipes/scorers.yaml")
+    stories = _stories(prompts, WritingOptions(recipe, url, model, None, n, None, None, max_cost, yes), out)
+
+    from storyalign.cli.scorer_choice import scored_sets_of
+    from storyalign.cli.terminal import new_table, open_console, say
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.evaluation.best_of_n import choices_of
+    from storyalign.evaluation.judged_choices import chosen_instances, judged_choices
+    from storyalign.evaluation.signatures import data_signature, one_line, scorer_signature
+    from storyalign.files import write_json
+
+    data = load_evaluation_set(stories, needs_gold=False)
+    options = ScoringOptions(dtype, None, truncate)
+    scored = scored_sets_of(scorers, DataChoice(str(stories)), data, options, out / "rewards")
+    choices = [choices_of(data.instances, one) for one in scored]
+    to_judge = chosen_instances(data.instances, choices)
+    asked, scores = _judge(judge, to_judge, out / "judged.jsonl", data, max_cost, yes)
+    rows = [judged_choices(one.name, data.instances, c, scores) for one, c in zip(scored, choices, strict=True)]
+    meta = _measure_judge(judge, benchmark, out, max_cost, yes) if benchmark else None
+    caveat = _caveat(meta)
+    console = open_console()
+    say(console, f"{data.name}: {len(data.instances)} prompts, {asked.name} by six criteria, 1 to 5", "bold")
+    table = new_table("Scorer", "Mean score", "95%", "Prompts", "Unscored")
+    for row in rows:
+        ci = "–" if row.ci is None else f"{row.ci[0]:.2f}–{row.ci[1]:.2f}"
+        score = "–" if row.score is None else f"{row.score:.2f}"
+        table.add_row(row.name, score, ci, str(row.n), str(row.unscored))
+    console.print(table)
+    say(console, caveat)
+    signatures = [data_signature(data), one_line({**asked.signature, "digest": asked.digest})]
+    signatures += [scorer_signature(one) for one in scored]
+    for line in signatures:
+        say(console, line)
+    sizes = sorted({len(i.stories) for i in data.instances})
+    facts = {
+        "judge": f"{asked.name} ({asked.endpoint.model}), scale 1 to 5, prompt {asked.signature['prompt']}",
+        "prompts": Path(prompts).name,
+        "n_prompts": len(data.instances),
+        "n": "/".join(map(str, sizes)),
+        "scorers": [row.to_json() for row in rows],
+        "judge_on_benchmark": None if meta is None else {"accuracy": meta.accuracy, "by_source": meta.by_source},
+        "caveat": caveat,
+        "signatures": signatures,
+    }
+    write_json(out / "creative_writing.json", facts)
+    say(console, f"wrote {out / 'creative_writing.json'}", "")
+
+
+def _stories(prompts: str, writing: WritingOptions, out: Path) -> Path:
+    from storyalign.corpus.judged_groups import is_judged_group
+    from storyalign.corpus.premise_lists import read_premises
+    from storyalign.files import read_jsonl
+
+    path = Path(prompts)
+    if path.suffix == ".jsonl" and path.is_file():
+        first = next(read_jsonl(path), None)
+        if first is not None and is_judged_group(first.row):
+            return path
+    have_written(read_premises(prompts), writing, out, DEFAULT_RECIPE)
+    return out / "candidates.jsonl"
+
+
+def _judge(
+    judge: str,
+    instances: Sequence[Instance],
+    rewards_file: Path,
+    data: EvaluationSet,
+    max_cost: float | None,
+    yes: bool,
+) -> tuple[JudgeScorer, dict[tuple[str, str], float | None]]:
+    """Have stories judged by criteria, resumable beside the rewards file."""
+    from storyalign.cli.judge_costs import agree_on_cost, say_what_it_took
+    from storyalign.cli.progress import ScoringProgress
+    from storyalign.files import read_jsonl
+    from storyalign.records import Reward
+    from storyalign.scoring.judges import JudgeScorer
+    from storyalign.scoring.reward_store import open_store
+    from storyalign.scoring.run import score_instances
+    from storyalign.scoring.scorers import open_scorer
+
+    with open_store(rewards_file) as store:
+        scorer = open_scorer(judge, rewards_file, mode="criteria", max_cost=max_cost)
+        assert isinstance(scorer, JudgeScorer)
+        agree_on_cost(scorer, instances, store, yes=yes)
+        with ScoringProgress() as bar:
+            facts = {"name": data.name, "digest": data.digest}
+            score_instances(scorer, instances, store, facts, begin=bar.begin, progress=bar.advance)
+        say_what_it_took((store.settings() or {})["report"])
+    stories = {(i.id, place): story for i in instances for place, story in enumerate(i.stories)}
+    rows = [Reward.from_row(line.row) for line in read_jsonl(rewards_file)]
+    return scorer, {(row.id, stories[row.id, row.candidate]): row.reward for row in rows}
+
+
+def _measure_judge(judge: str, benchmark: str, out: Path, max_cost: float | None, yes: bool) -> ScorerResult:
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.evaluation.results import evaluate_scorers
+    from storyalign.evaluation.scored_sets import read_scored_set
+
+    data = load_evaluation_set(benchmark)
+    rewards_file = out / "judge_on_benchmark.jsonl"
+    _judge(judge, data.instances, rewards_file, data, max_cost, yes)
+    return evaluate_scorers(data, [read_scored_set(rewards_file, data)]).scorers[0]
+
+
+def _caveat(meta: ScorerResult | None) -> str:
+    from storyalign.evaluation.wording import interval, label, percent
+
+    if meta is None:
+        return f"How often this judge agrees with people was not measured (--benchmark). {PAPER_JUDGE}"
+    parts: list[Any] = [
+        f"{label(name)} {percent(part['accuracy'])} [{interval(part['ci'])}], n={part['n']}"
+        for name, part in meta.by_source.items()
+    ]
+    return (
+        f"On the benchmark the judge itself is right in {percent(meta.accuracy)}% [{interval(meta.ci)}] of {meta.n} "
+        f"groups ({'; '.join(parts) or 'no sources'}; {meta.n_ties} ties, {meta.n_unscored} unscored). "
+        f"Trust the table no further than that. {PAPER_JUDGE}"
+    )

@@ -1,0 +1,54 @@
+"""Reading six scores from 1 to 5, one a criterion (Chhun et al. 2022, 2024), or ``UnparsedReply``; never a guess."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from storyalign.llm.prompts import schema
+from storyalign.llm.replies import UnparsedReply, final_answer
+
+CRITERIA = ("relevance", "coherence", "empathy", "surprise", "engagement", "complexity")
+LOWEST, HIGHEST = 1.0, 5.0
+
+CRITERIA_SCHEMA = schema("criteria", {name: dict(type="number") for name in CRITERIA})
+
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:\s*/\s*5(?:\.0)?)?")
+
+
+def parse_criteria(reply: str) -> dict[str, float]:
+    """Read all six scores.
+
+    Raises:
+        UnparsedReply: there is no JSON object with all criteria, one of them is no score from 1 to 5, or two objects
+            contradict each other.
+
+    >>> list(parse_criteria(str({name: 4 for name in CRITERIA}).replace("'", '"')).values())
+    [4.0, 4.0, 4.0, 4.0, 4.0, 4.0]
+    """
+    found: list[dict[str, float]] = []
+    for text in _OBJECT.findall(final_answer(reply)):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        lowered = {str(key).strip().lower(): own for key, own in value.items()}
+        if not any(name in lowered for name in CRITERIA):
+            continue
+        if missing := [name for name in CRITERIA if name not in lowered]:
+            raise UnparsedReply(f"the reply has no score for {missing[0]}")
+        scores = {name: _score(lowered[name], name) for name in CRITERIA}
+        if scores not in found:
+            found.append(scores)
+    if len(found) != 1:
+        raise UnparsedReply("the reply holds scores that contradict each other" if found else "the reply has no scores")
+    return found[0]
+
+
+def _score(value: object, name: str) -> float:
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value.split("/")[0])
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
+        raise UnparsedReply(f"{name} is {str(value)[:20]!r}; expected {LOWEST:g} to {HIGHEST:g}")
+    return float(value)
