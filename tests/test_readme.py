@@ -16,7 +16,7 @@ BLOCK = re.compile(
 )
 
 
-PAGES = ("README.md", "docs/scorers.md")
+PAGES = ("README.md", "docs/scorers.md", "docs/rewards.md")
 
 
 def blocks(page: str) -> list[tuple[int, str, str, str | None]]:

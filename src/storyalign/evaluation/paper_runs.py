@@ -95,9 +95,11 @@ def find_runs(
         names: see ``PaperSettings``.
 
     Raises:
-        DataError: a rewards file names one of the two sets and does not fit it, or two scorers would share a row.
+        DataError: a rewards file names one of the sets and does not fit it, or ``names`` gives one row to two files.
     """
-    found = FoundRuns([], [], {})
+    benchmark_runs: list[tuple[str, ScoredSet]] = []
+    bon_runs: list[tuple[str, ScoredSet]] = []
+    passed_over: dict[str, str] = {}
     for path in sorted(folder.rglob("*.jsonl")):
         settings = _settings_of(path)
         if settings is None:
@@ -105,18 +107,22 @@ def find_runs(
         place = path.relative_to(folder).as_posix()
         scored_on = (settings.get("data") or {}).get("digest")
         if candidates is not None and scored_on == candidates.digest:
-            found.best_of_n.append(_read(path, place, candidates, names))
+            bon_runs.append((place, _read(path, place, candidates, names)))
         elif scored_on in (None, benchmark.digest):
-            found.benchmark.append(_read(path, place, benchmark, names))
+            benchmark_runs.append((place, _read(path, place, benchmark, names)))
         else:
             data = (settings.get("data") or {}).get("name")
-            found.passed_over[place] = f"scored on {data}, which is neither the benchmark nor the candidates"
-    for scored in (found.benchmark, found.best_of_n):
-        own = [one.name for one in scored]
-        twice = sorted({name for name in own if own.count(name) > 1})
-        if twice:
-            raise DataError(f"{folder}: two rewards files for {twice[0]}; name them apart under names in paper.yaml")
-    return found
+            passed_over[place] = f"scored on {data}, which is neither the benchmark nor the candidates"
+    return FoundRuns(_apart(folder, benchmark_runs, names), _apart(folder, bon_runs, names), passed_over)
+
+
+def _apart(folder: Path, runs: list[tuple[str, ScoredSet]], names: Mapping[str, str]) -> list[ScoredSet]:
+    """Name scorers after their files where two share a name; two files for one name of ``paper.yaml`` are a mistake."""
+    own = [scored.name for _, scored in runs]
+    for place, scored in runs:
+        if own.count(scored.name) > 1 and place in names:
+            raise DataError(f"{folder}: two rewards files for {scored.name}; name them apart under names in paper.yaml")
+    return [replace(s, name=f"{s.name} [{place}]") if own.count(s.name) > 1 else s for place, s in runs]
 
 
 def _settings_of(path: Path) -> dict[str, Any] | None:

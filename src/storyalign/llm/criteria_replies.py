@@ -11,7 +11,7 @@ from storyalign.llm.replies import UnparsedReply, final_answer
 CRITERIA = ("relevance", "coherence", "empathy", "surprise", "engagement", "complexity")
 LOWEST, HIGHEST = 1.0, 5.0
 
-CRITERIA_SCHEMA = schema("criteria", {name: dict(type="number") for name in CRITERIA})
+CRITERIA_SCHEMA = schema("criteria", {name: {"type": "number"} for name in CRITERIA})
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:\s*/\s*5(?:\.0)?)?")

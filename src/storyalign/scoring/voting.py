@@ -47,8 +47,8 @@ def rewards(mode: Mode, k: int, votes: Mapping[Order, float]) -> list[float | No
     Args:
         mode: how the judge was asked.
         k: number of stories.
-        votes: the score (rating modes) or the winning candidate (otherwise) by order; orders without a valid vote are left
-            out.
+        votes: the score (rating modes) or the winning candidate (otherwise) by order; orders without a valid vote are
+            left out.
 
     Returns:
         k rewards; None for a story without a score, and for all k where there is no valid vote at all.
