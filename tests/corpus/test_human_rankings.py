@@ -56,6 +56,27 @@ def test_nobody_ranks_a_group_twice(tmp_path):
         read_rankings([tmp_path / "empty.jsonl"], LISTED)
 
 
+def test_verdicts_of_the_annotation_page(tmp_path):
+    verdicts = [
+        {"id": "g1", "annotator": "k1", "kind": "independent", "verdict": "reordered", "ranking": [1, 3, 0, 2]},
+        {"id": "g1", "annotator": "k2", "kind": "independent", "verdict": "confirmed", "ranking": [0]},
+        {"id": "g1", "annotator": "k1", "kind": "check", "verdict": "reordered", "ranking": [0, 1, 2, 3]},
+        {"id": "g1", "annotator": "k3", "kind": "independent", "verdict": "unsure", "ranking": None},
+    ]
+    rankings = read_rankings([write_rows(tmp_path / "v.jsonl", verdicts)], LISTED)
+    # Story 1 (best), 3 (middle), 0 (worst); the one without a text falls out. k2 names the best alone.
+    assert rankings.groups["g1"]["k1"] == {"worst": 3.0, "best": 1.0, "middle": 2.0}
+    assert rankings.groups["g1"]["k2"] == {"worst": 1.0, "best": 2.5, "middle": 2.5}
+    assert rankings.passed_over.total() == 2
+    senior = {"id": "g1", "annotator": "s", "kind": "senior", "verdict": "reordered", "ranking": [3, 1, 0, 2]}
+    rankings = read_rankings([write_rows(tmp_path / "v.jsonl", [*verdicts, senior])], LISTED)
+    assert rankings.order(ITEM) == [2.0, 1.0, 3.0] and rankings.annotators == ["k1", "k2"]
+    for ranking in ([1, 1], [9], [True], "1"):
+        broken = write_rows(tmp_path / "b.jsonl", [{"id": "g1", "annotator": "a", "ranking": ranking}])
+        with pytest.raises(RowError, match=r"b\.jsonl:1"):
+            read_rankings([broken], LISTED)
+
+
 def test_equal_means_stay_equal():
     # 0.1 + 0.2 + 0.3 in another order must not break a tie
     rankings = stored_order([ITEM])

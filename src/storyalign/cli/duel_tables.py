@@ -13,6 +13,7 @@ from storyalign.evaluation.wording import NO_FIGURE, interval, label, p_value, p
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from storyalign.corpus.human_rankings import HumanRankings
     from storyalign.evaluation.head_to_head import Duel, HeadToHead, Share
     from storyalign.evaluation.rater_agreement import Agreement
 
@@ -63,10 +64,14 @@ def print_duels(out: Console, name: str, result: HeadToHead, notes: Sequence[str
         say(out, line)
 
 
-def agreement_line(agreement: Agreement, source: str) -> str:
+def agreement_line(agreement: Agreement, rankings: HumanRankings) -> str:
     """Say whose order it is, and how far the annotators agree."""
     n = len(agreement.annotators)
-    line = f"reference: {source}, {n} annotator{'s' if n != 1 else ''}"
+    line = f"reference: {rankings.source}, {n} annotator{'s' if n != 1 else ''}"
+    if rankings.settled:
+        line += f", {len(rankings.settled)} groups settled by a senior one"
+    if rankings.passed_over:
+        line += "".join(f", {count} {reason} passed over" for reason, count in rankings.passed_over.items())
     if agreement.alpha is None:
         return line
     ci = "" if agreement.ci is None else f" (95% {agreement.ci[0]:.2f} to {agreement.ci[1]:.2f})"

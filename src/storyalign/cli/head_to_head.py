@@ -75,7 +75,7 @@ def head_to_head(
     result = compute(data.instances, scored, orders)
     agreement = rater_agreement(rankings)
     signatures = [data_signature(data, reference=rankings.source), *(scorer_signature(one) for one in scored)]
-    notes = [agreement_line(agreement, rankings.source), *(f"left out: {r} ({n})" for r, n in data.dropped.items())]
+    notes = [agreement_line(agreement, rankings), *(f"left out: {r} ({n})" for r, n in data.dropped.items())]
     out = open_console()
     print_duels(out, data.name, result, [*notes, *signatures])
     if json_file:

@@ -133,7 +133,7 @@ def _figure_3(
         orders = {i.id: order for i in candidates.instances if (order := human.order(i)) is not None}
         result = head_to_head(candidates.instances, scored, orders)
         signatures = [data_signature(candidates, reference=human.source), *map(scorer_signature, scored)]
-        signatures.append(agreement_line(rater_agreement(human), human.source))
+        signatures.append(agreement_line(rater_agreement(human), human))
         return duel_paper_figure(3, what, result, "", signatures, folder)
     return duel_paper_figure(3, what, None, missing, [], folder)
 

@@ -5,13 +5,15 @@ A file of rankings has one JSON line for each group and annotator::
     {"id": "g1", "annotator": "ann", "ranks": [2, 1, 3, 3]}
 
 ``ranks`` holds the place of each story, 1 for the best, equal places for ties, in the order in which the data lists
-the stories of the group (StoryRMB: the chosen one, then the rejected ones). Judged groups carry their raters inside:
-lists of numbers beside the stories, or ``by_rater`` with one list of criteria a rater.
+the stories of the group (StoryRMB: the chosen one, then the rejected ones). The verdicts of ``storyalign annotate`` are
+read too: there ``ranking`` names the stories from 0, best first. Judged groups carry their raters inside: lists of
+numbers beside the stories, or ``by_rater`` with one list of criteria a rater.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +42,10 @@ class HumanRankings:
     """``ordinal`` for places, ``interval`` for scores."""
     groups: dict[str, dict[str, Values]] = field(default_factory=dict)
     """Group id -> annotator -> values."""
+    settled: dict[str, Values] = field(default_factory=dict)
+    """Group id -> the order that a senior annotator settled on; it stands above the others."""
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """Rows without an order, by reason."""
 
     @property
     def annotators(self) -> list[str]:
@@ -52,7 +58,8 @@ class HumanRankings:
         Returns:
             None where nobody ranked all stories of the instance.
         """
-        group = self.groups.get(instance.id, {})
+        settled = self.settled.get(instance.id)
+        group = self.groups.get(instance.id, {}) if settled is None else {"settled": settled}
         whole = [values for values in group.values() if all(story in values for story in instance.stories)]
         if not whole:
             return None
@@ -82,25 +89,45 @@ def read_rankings(paths: Sequence[str | Path], listed: Mapping[str, Sequence[str
     rankings = HumanRankings(", ".join(Path(path).name for path in paths), "ordinal")
     for path in paths:
         for line in read_jsonl(path):
+            if reason := _without_an_order(line.row):
+                rankings.passed_over[reason] += 1
+                continue
             try:
                 group, annotator, values = _ranking(line.row, listed)
             except BadRow as error:
                 raise line.error(str(error)) from error
-            if rankings.groups.setdefault(group, {}).setdefault(annotator, values) is not values:
+            if line.row.get("kind") == SENIOR or "settled_by" in line.row:
+                rankings.settled[group] = values
+            elif rankings.groups.setdefault(group, {}).setdefault(annotator, values) is not values:
                 raise line.error(f"{annotator} ranked this group already")
-    if not rankings.groups:
+    if not rankings.groups and not rankings.settled:
         raise DataError(f"{rankings.source}: holds no rankings")
     return rankings
 
 
+SENIOR, CHECK = "senior", "check"
+
+
+def _without_an_order(row: Mapping[str, Any]) -> str | None:
+    if row.get("verdict") == "unsure":
+        return "unsure verdicts"
+    if row.get("kind") == CHECK:
+        return "groups shown to the same annotator again"
+    return None
+
+
 def _ranking(row: Mapping[str, Any], listed: Mapping[str, Sequence[str | None]]) -> tuple[str, str, Values]:
-    missing = [name for name in ("id", "annotator", "ranks") if row.get(name) in (None, "", [])]
+    annotator = "settled" if "settled_by" in row else row.get("annotator")
+    given = "ranking" if "ranks" not in row and "ranking" in row else "ranks"
+    facts = {"id": row.get("id"), "annotator": annotator, given: row.get(given)}
+    missing = [name for name, value in facts.items() if value in (None, "", [])]
     if missing:
         raise BadRow(f"not a ranking: {', '.join(missing)} missing; expected id, annotator, ranks")
-    group, ranks = str(row["id"]), row["ranks"]
+    group = str(row["id"])
     if group not in listed:
         raise BadRow("the data has no group of this id; the rankings belong to other data")
     stories = listed[group]
+    ranks = _ranks_of(row["ranking"], len(stories)) if given == "ranking" else row["ranks"]
     if not isinstance(ranks, list) or len(ranks) != len(stories):
         found = len(ranks) if isinstance(ranks, list) else "no list of"
         raise BadRow(f"{found} ranks for {len(stories)} stories; one place a story, 1 for the best")
@@ -110,7 +137,16 @@ def _ranking(row: Mapping[str, Any], listed: Mapping[str, Sequence[str | None]])
             raise BadRow(f"rank {rank!r} is no number; 1 is the best, equal numbers are ties")
         if story is not None:
             values[story] = float(rank)
-    return group, str(row["annotator"]), _as_places(values)
+    return group, str(annotator), _as_places(values)
+
+
+def _ranks_of(ranking: Any, n: int) -> list[int]:
+    """Turn stories from best to worst into places; stories that are not named share the last place."""
+    if not isinstance(ranking, list) or len(set(map(str, ranking))) < len(ranking):
+        raise BadRow("ranking is no list of different stories")
+    if any(isinstance(c, bool) or not isinstance(c, int) or not 0 <= c < n for c in ranking):
+        raise BadRow(f"ranking is {ranking!r}; the group's stories are 0 to {n - 1}")
+    return [ranking.index(c) + 1 if c in ranking else len(ranking) + 1 for c in range(n)]
 
 
 def _as_places(values: Values) -> Values:

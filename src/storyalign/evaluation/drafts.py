@@ -207,6 +207,8 @@ def _group(premise: Premise, rows: Sequence[dict[str, Any]], corpus: str) -> dic
     group = {
         "id": premise.id,
         "premise": premise.text,
+        "prompt": premise.text,  # what `storyalign annotate` calls it
+        "mode": "best-of-n",
         "candidates": candidates,
         "origin": corpus,
         "license": "unknown",
