@@ -16,6 +16,7 @@ import pytest
 
 from tests.cli.test_evaluate import call
 from tests.command import environment
+from tests.rows import group_row, write_rows
 from tests.scripted_llm_server import Fault, prompt_of, scripted_server
 from tests.tiny_models import tiny_model_folder
 
@@ -153,6 +154,20 @@ def test_a_local_model_writes(call, tmp_path):
     assert len(drafts) == 3 and {row["seed"] for row in drafts} == {21, 22, 23}
     assert all((row["story"] is None) == (row["failure"] is not None) for row in drafts)
     assert (code == 0) == (sum(row["story"] is not None for row in drafts) > 1), err
+
+
+def test_a_reward_model_chooses(call, tmp_path):
+    model = tiny_model_folder(tmp_path / "rm")
+    write_rows(tmp_path / "g.jsonl", [group_row(n, None, None, None) for n in range(2)])
+    code, out, err = call("best-of-n", model, "g.jsonl", "--out", "bon")
+    assert code == 0, err
+    assert "best of 3 stories for 2 premises" in out
+    (rewards,) = (tmp_path / "bon/rewards").glob("*.jsonl")
+    best = {}
+    for row in rows(rewards):
+        best[row["id"]] = max(best.get(row["id"], -1e9), row["reward"])
+    assert {c["id"]: c["reward"] for c in rows(tmp_path / "bon/choices.jsonl")} == best
+    assert call("head-to-head", rewards, "null:longest", "g.jsonl")[0] == 2  # nobody ranked them
 
 
 def test_mistakes_are_one_line(call, tmp_path):

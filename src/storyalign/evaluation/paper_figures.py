@@ -53,7 +53,8 @@ def _by_source(results: Results, shown: Sequence[ScorerResult], sources: Sequenc
                 continue
             value, (low, high) = 100 * part["accuracy"], (100 * bound for bound in part["ci"])
             axes.barh(at, value, height * 0.86, color=colour, alpha=0.55 if result.kind == "null" else 1.0)
-            axes.errorbar(value, at, xerr=[[value - low], [high - value]], **WHISKER)
+            reach = [[max(0.0, value - low)], [max(0.0, high - value)]]
+            axes.errorbar(value, at, xerr=reach, **WHISKER)
             clear = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
             axes.annotate(
                 f"{value:.0f}", (high, at), (5, 0), textcoords="offset points", va="center", fontsize=7, bbox=clear

@@ -142,6 +142,8 @@ def row_name(scored: ScoredSet) -> str:
     """Find the row of the paper that a scorer is, by its model or judge; its own name where it is none."""
     settings = scored.settings
     if settings.get("kind") == "judge":
+        if settings.get("mode") == "criteria":  # asked as in Table 10, not as in Table 1
+            return scored.name
         judge = str(settings.get("name", "")).removeprefix("judge:")
         return next((row for row in SYSTEMS if row.casefold() == judge.casefold()), scored.name)
     model = str(settings.get("model") or "")
