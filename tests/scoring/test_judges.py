@@ -145,7 +145,7 @@ def test_the_prompt_is_part_of_the_settings(out, monkeypatch):
     first = judge(lambda *_: "1", instances(1), out)
     changed = prompts.Prompt("choose_best_story", prompts.load_prompt("choose_best_story").template + " ")
     monkeypatch.setattr("storyalign.llm.prompts.load_prompt", lambda name: changed)
-    monkeypatch.setattr("storyalign.scoring.judges.load_prompt", lambda name: changed)
+    monkeypatch.setattr("storyalign.scoring.questions.load_prompt", lambda name: changed)
     assert len(judge(lambda *_: "1", instances(1), out, port=first.port).server.requests) == 4
 
 
