@@ -12,7 +12,7 @@ from storyalign.errors import DataError
 
 if TYPE_CHECKING:
     from storyalign.corpus.evaluation_sets import EvaluationSet
-    from storyalign.evaluation.paper_document import PaperFigure
+    from storyalign.evaluation.paper_document import PaperFigure, PaperTable
     from storyalign.evaluation.scored_sets import ScoredSet
 
 _HELP = """
@@ -80,7 +80,7 @@ def paper(
     for one in runs.benchmark:
         selections += scorer_selections(one.name, data.instances, one.rewards)
     signatures = [data_signature(data), *map(scorer_signature, runs.benchmark)]
-    parts = [
+    parts: list[PaperTable | PaperFigure] = [
         table_1(results),
         table_2(results),
         figure_2(results, folder),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from storyalign.accuracy import DIMENSIONS
-from storyalign.audit.linguistics import Described
+from storyalign.audit.linguistics import Described, Kind
 from storyalign.audit.story_lengths import DatasetLengths
 from storyalign.evaluation.paper_document import NOT_RUN, PaperTable
 from storyalign.evaluation.paper_runs import ABLATIONS, SYSTEMS
@@ -96,7 +96,7 @@ def table_8(rows: Sequence[Described], signatures: Sequence[str]) -> PaperTable:
     own = list(dict.fromkeys(row.name for row in rows if row.kind == "all" and row.name not in TABLE_8))
     table: list[list[str]] = []
     for name in [*TABLE_8, *own]:
-        kinds = ("wrong", "all", "right") if name not in TABLE_8[1:] else ("all",)
+        kinds: tuple[Kind, ...] = ("wrong", "all", "right") if name not in TABLE_8[1:] else ("all",)
         for kind in kinds:
             what = {"wrong": " (on wrong predictions)", "right": " (on correct predictions)"}.get(
                 kind, " (all)" if len(kinds) > 1 else ""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from storyalign.bootstrap import SEED, Floats, percentile_interval
-from storyalign.corpus.human_rankings import HumanRankings
+from storyalign.corpus.human_rankings import HumanRankings, Scale
 
 DRAWS = 500
 
@@ -51,7 +51,7 @@ def rater_agreement(rankings: HumanRankings) -> Agreement:
     return Agreement(alpha, ci, rankings.scale, len(blocks), n_stories, dict(counts))
 
 
-def _alpha(blocks: Sequence[Floats], scale: str) -> float | None:
+def _alpha(blocks: Sequence[Floats], scale: Scale) -> float | None:
     import krippendorff
 
     if not blocks:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
-Mode = Literal["rate", "criteria", "choose", "pairwise"]
-MODES: tuple[Mode, ...] = ("rate", "criteria", "choose", "pairwise")
+Mode = Literal["rate", "choose", "pairwise", "criteria"]
+MODES: tuple[Mode, ...] = ("rate", "choose", "pairwise", "criteria")
 RATED: tuple[Mode, ...] = ("rate", "criteria")
 """Modes that show each story alone."""
 
