@@ -41,7 +41,7 @@ FEATURES = datasets.Features(
         "route": datasets.Value("string"),
     }
 )
-NULLABLE = ("dimension_stage", "tau_avg", "route")
+NULLABLE = ("dimension", "dimension_stage", "tau_avg", "route")
 
 
 def read(file):

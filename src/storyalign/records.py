@@ -109,8 +109,11 @@ class Instance:
             route=_optional(row, "route"),
         )
 
-    def require_storyrmb(self) -> Instance:
+    def require_storyrmb(self, *, dimension: bool = True) -> Instance:
         """Check what StoryRMB asks beyond ``from_row``: three different rejected stories, writers, dimension, source.
+
+        Args:
+            dimension: with False the dimension may be missing, as in sets whose judges did not decide on one.
 
         Raises:
             BadRow: one of them is missing.
@@ -120,7 +123,7 @@ class Instance:
         if len(set(self.stories)) != len(self.stories):
             raise BadRow("the same story stands twice in the group")
         for field in ("dimension", "source", "chosen_writer"):
-            if getattr(self, field) is None:
+            if getattr(self, field) is None and (dimension or field != "dimension"):
                 raise BadRow(f"{field} is missing")
         if not self.rejected_writers:
             raise BadRow("rejected_writers is missing")

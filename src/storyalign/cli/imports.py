@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from storyalign.cli.open_import import import_open
 from storyalign.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ AssumeHumanBest = Annotated[bool, typer.Option("--assume-human-best", help="judg
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
+    imports.command("open")(import_open)
     app.add_typer(imports, name="import")
 
 

@@ -7,8 +7,9 @@ One JSON line is one group::
                     {"story": null, "writer": "some-llm", "scores": {}, "n_raters": 0}]}
 
 ``story`` is null where the text may not be passed on; ``scores`` is empty, or ``n_raters`` 0, where nobody judged. A
-score is one number, or a list with one number a rater. Lists of numbers beside ``scores`` count too: ``ranks`` has one
-place a rater, 1 for the best.
+score is one number, or a list with one number a rater; ``"same_raters": true`` says that the n-th number is by the same
+person for all stories of the group. Lists of numbers beside ``scores`` count too: ``ranks`` has one place a rater, 1
+for the best.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +51,8 @@ class Candidate:
     writer: str
     scores: Mapping[str, float]
     """Mean over raters for each key; empty where nobody judged."""
+    ratings: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """What each rater said for each key, where the file has it; else the one number that it has."""
 
     @property
     def human(self) -> bool:
@@ -69,6 +72,8 @@ class JudgedGroup:
     corpus: str = "unknown"
     criteria: tuple[str, ...] = ()
     """Keys of ``scores``, without those that stand beside it."""
+    same_raters: bool = False
+    """Whether the n-th rating of each candidate is by the same person."""
 
 
 class Best(NamedTuple):
@@ -220,6 +225,7 @@ def _group(row: Mapping[str, Any], corpus: str) -> JudgedGroup:
         license=str(row.get("license") or "unknown"),
         corpus=corpus,
         criteria=tuple(dict.fromkeys(key for c in candidates for key in c.get("scores") or {})),
+        same_raters=bool(row.get("same_raters")),
     )
 
 
@@ -238,7 +244,12 @@ def _candidate(row: Any, where: str) -> Candidate:
     beside = {k: v for k, v in row.items() if isinstance(v, list) and v and not isinstance(v[0], list | dict | str)}
     judged = {} if raters == 0 else {**beside, **scores}
     means = {str(key): _mean(value, f"{where}.{key}") for key, value in judged.items() if value is not None}
-    return Candidate(story, str(row.get("writer") or "unknown"), means)
+    ratings = {
+        str(key): tuple(map(float, value if isinstance(value, list) else [value]))
+        for key, value in judged.items()
+        if value is not None
+    }
+    return Candidate(story, str(row.get("writer") or "unknown"), means, ratings)
 
 
 def _mean(value: Any, where: str) -> float:

@@ -44,6 +44,7 @@ class _Kind(NamedTuple):
 
 
 _STORYRMB = _Kind("storyrmb", lambda row: Instance.from_row(row).require_storyrmb(), SOURCES, "source", ("test",))
+_OPEN = _STORYRMB._replace(parse=lambda row: Instance.from_row(row).require_storyrmb(dimension=False))
 _PREFERENCES = _Kind("story_preferences", PreferencePair.from_row, PAIR_LABELS, "construction", ("train", "validation"))
 
 
@@ -53,6 +54,7 @@ def build_storyrmb(
     *,
     sample: bool = False,
     official_size: bool = False,
+    dimension_optional: bool = False,
     track: Track = iter,
     shard_bytes: int = SHARD_BYTES,
 ) -> BuiltFolder:
@@ -63,6 +65,7 @@ def build_storyrmb(
         out: the folder; an older build there is replaced, anything else is not.
         sample: the rows are the kit's synthetic sample; they are checked for that, and the card says so first.
         official_size: refuse any other number of instances than the paper's 1,133, with its counts by group.
+        dimension_optional: an instance may have no dimension.
         track: called with the rows of all files; for a progress bar.
         shard_bytes: text in one Parquet file, about.
 
@@ -72,7 +75,8 @@ def build_storyrmb(
     """
     if sample and official_size:
         raise RecipeError("--sample and --official-size exclude each other")
-    return _build(_STORYRMB, raw, Path(out), sample, official_size, track, shard_bytes)
+    kind = _OPEN if dimension_optional else _STORYRMB
+    return _build(kind, raw, Path(out), sample, official_size, track, shard_bytes)
 
 
 def build_story_preferences(

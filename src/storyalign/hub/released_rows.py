@@ -81,8 +81,10 @@ def rebuild(dataset: Dataset, rows: Iterable[dict[str, Any]], out: Path, sample:
     """
     raw = out.with_suffix(".jsonl")
     write_jsonl(raw, rows)
-    build = build_storyrmb if dataset == "storyrmb" else build_story_preferences
-    built = build([raw], out, sample=sample)
+    if dataset == "storyrmb":
+        built = build_storyrmb([raw], out, sample=sample, dimension_optional=True)  # checked when it was first built
+    else:
+        built = build_story_preferences([raw], out, sample=sample)
     raw.unlink()
     return collect(built.path, "dataset"), built.digest
 

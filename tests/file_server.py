@@ -1,0 +1,73 @@
+"""A web server of files for tests: ETag and Range as real ones, and the accidents that happen to downloads."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote, urlsplit
+
+
+class FileServer:
+    """Serves ``files`` by their path; what is in ``cut`` breaks off once after so many bytes."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.cut: dict[str, int] = {}
+        self.answers: dict[str, list[int]] = {}
+        """Status codes to give before the file, in turn."""
+        self.requests: Counter[str] = Counter()
+        self.ranges: list[str] = []
+        self.url = ""
+
+    def add(self, path: str, content: bytes) -> str:
+        """Serve a file and give its address."""
+        self.files[path] = content
+        return f"{self.url}/{path}"
+
+
+@contextmanager
+def serving() -> Iterator[FileServer]:
+    """Run a server until the block ends."""
+    server = FileServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = unquote(urlsplit(self.path).path).lstrip("/")
+            server.requests[path] += 1
+            waiting = server.answers.get(path)
+            if waiting:
+                self.send_error(waiting.pop(0))
+                return
+            if path not in server.files:
+                self.send_error(404)
+                return
+            content = server.files[path]
+            tag = f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+            start = 0
+            if (wanted := self.headers.get("Range")) and self.headers.get("If-Range") == tag:
+                start = int(wanted.removeprefix("bytes=").partition("-")[0])
+                server.ranges.append(wanted)
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(content) - start))
+            self.send_header("ETag", tag)
+            self.end_headers()
+            end = start + server.cut.pop(path) if path in server.cut else len(content)
+            self.wfile.write(content[start:end])
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.url = f"http://127.0.0.1:{http.server_address[1]}"
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
