@@ -301,3 +301,15 @@ def test_the_official_size(tmp_path: Path) -> None:
         storyrmb(tmp_path, [{**rows[0], "source": "human_llm"}, *rows[1:]], official_size=True)
     with pytest.raises(RecipeError, match="exclude each other"):
         storyrmb(tmp_path, rows, official_size=True, sample=True)
+
+
+def test_instances_without_a_dimension_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    raw = write_rows(tmp_path / "raw.jsonl", [storyrmb_row(n, dimension=None if n else "fluency") for n in range(3)])
+    with pytest.raises(RowError, match=r"raw\.jsonl:2 \(id rmb-0001\): dimension is missing"):
+        build_storyrmb([raw], tmp_path / "storyrmb")
+    built = build_storyrmb([raw], tmp_path / "storyrmb", dimension_optional=True)
+    assert built.statistics.count("none") == 2
+    card = (tmp_path / "storyrmb" / "README.md").read_text()
+    assert "| none | 1 | 1 | 2 |" in card
+    rows = load_evaluation_set(tmp_path / "storyrmb").instances
+    assert sorted(str(row.dimension) for row in rows) == ["None", "None", "fluency"]

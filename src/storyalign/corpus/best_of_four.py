@@ -17,9 +17,9 @@ N_REJECTED = 3
 
 TOO_FEW = "groups with fewer than 4 rated stories that have a text"
 NO_CLEAR_BEST = "groups without a story that is clearly better than 3 others"
-HUMAN_NOT_BEST = "human stories left out: neither source of the benchmark has one that is not the best"
-NO_TEXT = "rated stories left out: no text, or none that is a story"
-UNRATED = "stories left out: nobody rated them"
+HUMAN_NOT_BEST = "human stories that are not the best: neither source of the benchmark has such"
+NO_TEXT = "rated stories without a text, or with one that is no story"
+UNRATED = "stories that nobody rated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,9 @@ class ParquetShards:
         for field in self._schema:
             label = self._labels.get(field.name)
             values = [row[field.name] for row in self._group]
-            columns.append(pa.array(map(label, values) if label else values, field.type, size=len(values)))
+            if label:
+                values = [None if value is None else label(value) for value in values]
+            columns.append(pa.array(values, field.type))
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _pack(self, table: pa.Table, size: int) -> None:
