@@ -84,8 +84,9 @@ def test_what_the_judge_cannot_score_is_counted(call, tmp_path, server):
     )
     assert code == 0, err
     rows = {row["name"]: row for row in json.loads((tmp_path / "cw/creative_writing.json").read_text())["scorers"]}
-    assert rows["longest"] == {"name": "longest", "score": None, "ci": None, "n": 0, "unscored": 3}
+    assert rows["longest"] == {"name": "longest", "score": None, "ci": None, "n": 0, "unscored": 3, "criteria": {}}
     assert (rows["shortest"]["score"], rows["shortest"]["n"]) == (5.0, 3)
+    assert rows["shortest"]["criteria"] == dict.fromkeys(CRITERIA, 5.0)
 
 
 def test_mistakes_are_one_line(call, tmp_path, server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,13 +71,17 @@ def creative_writing(
         raise RecipeError(f"--judge {judge}: expected judge:NAME of recipes/scorers.yaml")
     stories = _stories(prompts, WritingOptions(recipe, url, model, None, n, None, None, max_cost, yes), out)
 
+    from rich.text import Text
+
     from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.terminal import new_table, open_console, say
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.evaluation.best_of_n import choices_of
     from storyalign.evaluation.judged_choices import chosen_instances, judged_choices
     from storyalign.evaluation.signatures import data_signature, one_line, scorer_signature
+    from storyalign.evaluation.wording import label
     from storyalign.files import write_json
+    from storyalign.llm.criteria_replies import CRITERIA
 
     data = load_evaluation_set(stories, needs_gold=False)
     options = ScoringOptions(dtype, None, truncate)
@@ -89,11 +94,12 @@ def creative_writing(
     caveat = _caveat(meta)
     console = open_console()
     say(console, f"{data.name}: {len(data.instances)} prompts, {asked.name} by six criteria, 1 to 5", "bold")
-    table = new_table("Scorer", "Mean score", "95%", "Prompts", "Unscored")
+    table = new_table("Scorer", "Mean score", "95%", "Prompts", "Unscored", *(name.capitalize() for name in CRITERIA))
     for row in rows:
         ci = "–" if row.ci is None else f"{row.ci[0]:.2f}–{row.ci[1]:.2f}"
         score = "–" if row.score is None else f"{row.score:.2f}"
-        table.add_row(row.name, score, ci, str(row.n), str(row.unscored))
+        parts = [f"{row.criteria[name]:.2f}" if name in row.criteria else "–" for name in CRITERIA]
+        table.add_row(Text(label(row.name)), score, ci, str(row.n), str(row.unscored), *parts)
     console.print(table)
     say(console, caveat)
     signatures = [data_signature(data), one_line({**asked.signature, "digest": asked.digest})]
@@ -136,12 +142,12 @@ def _judge(
     data: EvaluationSet,
     max_cost: float | None,
     yes: bool,
-) -> tuple[JudgeScorer, dict[tuple[str, str], float | None]]:
-    """Have stories judged by criteria, resumable beside the rewards file."""
+) -> tuple[JudgeScorer, dict[tuple[str, str], dict[str, float]]]:
+    """Have stories judged by criteria, resumable beside the rewards file; unread replies have no scores."""
     from storyalign.cli.judge_costs import agree_on_cost, say_what_it_took
     from storyalign.cli.progress import ScoringProgress
-    from storyalign.files import read_jsonl
-    from storyalign.records import Reward
+    from storyalign.llm.criteria_replies import parse_criteria
+    from storyalign.llm.replies import UnparsedReply
     from storyalign.scoring.judges import JudgeScorer
     from storyalign.scoring.reward_store import open_store
     from storyalign.scoring.run import score_instances
@@ -155,9 +161,13 @@ def _judge(
             facts = {"name": data.name, "digest": data.digest}
             score_instances(scorer, instances, store, facts, begin=bar.begin, progress=bar.advance)
         say_what_it_took((store.settings() or {})["report"])
-    stories = {(i.id, place): story for i in instances for place, story in enumerate(i.stories)}
-    rows = [Reward.from_row(line.row) for line in read_jsonl(rewards_file)]
-    return scorer, {(row.id, stories[row.id, row.candidate]): row.reward for row in rows}
+    scores: dict[tuple[str, str], dict[str, float]] = {}
+    for item in instances:
+        for story in item.stories:
+            with suppress(UnparsedReply):
+                if (reply := scorer.reply_to(item.prompt, [story])) is not None:
+                    scores[item.id, story] = parse_criteria(reply)
+    return scorer, scores
 
 
 def _measure_judge(judge: str, benchmark: str, out: Path, max_cost: float | None, yes: bool) -> ScorerResult:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST_IN_MATRIX = 2
 """With more scorers than this the matrix says something that the list of duels does not."""
 
+BY_JUDGES = "In Human-LLM groups people confirmed the best story alone; the order of the others is that of LLM judges."
+
 _NOTE = (
     "Percent of the groups. The scorer whose chosen story stands higher in the reference order wins; tie: both choose "
     "the same story; even: the order ranks both stories alike. p: two-sided sign test, Holm over the pairs."

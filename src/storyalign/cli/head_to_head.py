@@ -57,7 +57,7 @@ def head_to_head(
         raise RecipeError("head-to-head needs two scorers or more, and then the data")
     choice = DataChoice(data_name, config, split, score_key, lower_is_better, assume_human_best)
 
-    from storyalign.cli.duel_tables import agreement_line, duels_markdown, print_duels
+    from storyalign.cli.duel_tables import BY_JUDGES, agreement_line, duels_markdown, print_duels
     from storyalign.cli.reference_orders import load_with_reference
     from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.terminal import open_console, say
@@ -76,6 +76,8 @@ def head_to_head(
     agreement = rater_agreement(rankings)
     signatures = [data_signature(data, reference=rankings.source), *(scorer_signature(one) for one in scored)]
     notes = [agreement_line(agreement, rankings), *(f"left out: {r} ({n})" for r, n in data.dropped.items())]
+    if rankings.is_stored and any(i.source == "human_llm" for i in data.instances):
+        notes.append(BY_JUDGES)
     out = open_console()
     print_duels(out, data.name, result, [*notes, *signatures])
     if json_file:

@@ -139,6 +139,7 @@ def _figure_3(
 
 
 def _figure_4(data: EvaluationSet, scored: list[ScoredSet], signatures: list[str], folder: Path) -> PaperFigure:
+    from storyalign.cli.duel_tables import BY_JUDGES
     from storyalign.corpus.human_rankings import stored_order
     from storyalign.evaluation.head_to_head import head_to_head
     from storyalign.evaluation.paper_figures import duel_paper_figure
@@ -148,7 +149,7 @@ def _figure_4(data: EvaluationSet, scored: list[ScoredSet], signatures: list[str
         return duel_paper_figure(4, what, None, "it takes two scorers", [], folder)
     stored = stored_order(data.instances)
     orders = {i.id: order for i in data.instances if (order := stored.order(i)) is not None}
-    return duel_paper_figure(4, what, head_to_head(data.instances, scored, orders), "", signatures, folder)
+    return duel_paper_figure(4, what, head_to_head(data.instances, scored, orders), BY_JUDGES, signatures, folder)
 
 
 def _lengths(data: str, config: str | None = None, split: str | None = None) -> Any:

@@ -28,6 +28,8 @@ from storyalign.records import BadRow, Instance
 
 Scale = Literal["ordinal", "interval"]
 
+STORED = "the order stored in the data"
+
 Values = dict[str, float]
 """Story -> what one annotator gave it; lower is better."""
 
@@ -46,6 +48,11 @@ class HumanRankings:
     """Group id -> the order that a senior annotator settled on; it stands above the others."""
     passed_over: Counter[str] = field(default_factory=Counter)
     """Rows without an order, by reason."""
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is the order stored in the data."""
+        return self.source == STORED
 
     @property
     def annotators(self) -> list[str]:
@@ -69,7 +76,7 @@ class HumanRankings:
 
 def stored_order(instances: Iterable[Instance]) -> HumanRankings:
     """Take the order in which the data stores the stories: the chosen one, then the rejected ones, best to worst."""
-    rankings = HumanRankings("the order stored in the data", "ordinal")
+    rankings = HumanRankings(STORED, "ordinal")
     for item in instances:
         rankings.groups[item.id] = {"stored": {story: float(place) for place, story in enumerate(item.stories, 1)}}
     return rankings

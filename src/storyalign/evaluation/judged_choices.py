@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,8 +13,8 @@ from storyalign.bootstrap import bootstrap_interval
 from storyalign.evaluation.best_of_n import Choice
 from storyalign.records import Instance
 
-Scores = Mapping[tuple[str, str], float | None]
-"""(instance id, story) -> the judge's score; None where its reply could not be read."""
+Scores = Mapping[tuple[str, str], Mapping[str, float]]
+"""(instance id, story) -> the judge's score by criterion; a story whose reply could not be read is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class JudgedChoices:
     """Prompts with a choice that the judge scored."""
     unscored: int
     """Prompts without a choice, or whose choice the judge did not score."""
+    criteria: dict[str, float]
+    """Mean score by criterion; ``score`` is their mean."""
 
     def to_json(self) -> dict[str, Any]:
         """Give plain JSON values."""
@@ -57,15 +60,14 @@ def judged_choices(
         choices: what the scorer chose in each.
         scores: what the judge gave.
     """
-    values, premises = [], []
-    for item in instances:
-        chosen = choices[item.id].chosen
-        score = None if chosen is None else scores.get((item.id, item.stories[chosen]))
-        if score is not None:
-            values.append(score)
-            premises.append(item.prompt)
-    if not values:
-        return JudgedChoices(name, None, None, 0, len(instances))
-    columns = np.column_stack([values, np.ones(len(values))])
-    ci = bootstrap_interval(columns, premises, lambda totals: totals[:, 0] / totals[:, 1])
-    return JudgedChoices(name, float(np.mean(values)), ci, len(values), len(instances) - len(values))
+    found = [
+        (item.prompt, scores[item.id, item.stories[chosen]])
+        for item in instances
+        if (chosen := choices[item.id].chosen) is not None and (item.id, item.stories[chosen]) in scores
+    ]
+    if not found:
+        return JudgedChoices(name, None, None, 0, len(instances), {})
+    means = {key: math.fsum(own[key] for _, own in found) / len(found) for key in found[0][1]}
+    columns = np.array([(math.fsum(own.values()) / len(own), 1.0) for _, own in found])
+    ci = bootstrap_interval(columns, [premise for premise, _ in found], lambda totals: totals[:, 0] / totals[:, 1])
+    return JudgedChoices(name, float(columns[:, 0].mean()), ci, len(found), len(instances) - len(found), means)

@@ -73,7 +73,7 @@ def _by_source(results: Results, shown: Sequence[ScorerResult], sources: Sequenc
 
 
 def duel_paper_figure(
-    number: int, what: str, result: HeadToHead | None, missing: str, signatures: Sequence[str], folder: Path
+    number: int, what: str, result: HeadToHead | None, note: str, signatures: Sequence[str], folder: Path
 ) -> PaperFigure:
     """Figure 3 (best-of-N by human ranks) or 4 (StoryRMB's own order).
 
@@ -81,7 +81,7 @@ def duel_paper_figure(
         number: 3 or 4.
         what: the order that decides, in words.
         result: the duels; None where there are none.
-        missing: why there are none.
+        note: a sentence for the caption; without duels, why there are none.
         signatures: of data and scorers.
         folder: where the files go.
     """
@@ -91,8 +91,9 @@ def duel_paper_figure(
         "the 95% interval of the wins; a star marks p < 0.05 (sign test, Holm)."
     )
     if result is None:
-        return PaperFigure(key, title, caption, [], missing)
+        return PaperFigure(key, title, caption, [], note)
     focus = [name for name in _FOCUS if name in result.names] or result.names[:1]
+    caption = f"{caption} {note}".strip()
     return PaperFigure(key, title, caption, _save(duel_figure(result, focus), key, folder), None, list(signatures))
 
 

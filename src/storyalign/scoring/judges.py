@@ -151,6 +151,10 @@ class JudgeScorer:
                 " run again with a higher --max-cost to go on"
             )
 
+    def reply_to(self, premise: str, stories: Sequence[str]) -> str | None:
+        """Give the reply about stories in this order, as it was said; None where the log has none."""
+        return self.log.replies.get(self._call_id(question(self.mode, premise, stories)))
+
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
         """Give the figures that belong beside the rewards: flips over all groups, and what this run took."""
         changed = compared = valid = unparsed = 0
