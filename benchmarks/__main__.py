@@ -8,18 +8,26 @@ import platform
 import sys
 import time
 
-from benchmarks import memory, scoring
+from benchmarks import memory, scoring, training_speed
+
+PARTS = ("scoring", "memory", "training")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--long", action="store_true", help="also memory growth from 1,000 to 10,000 stories")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds; the median is reported")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="measure these parts alone")
     options = parser.parse_args()
     begun = time.monotonic()
     machine = platform.processor() or platform.machine()
     print(f"{machine}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start")
-    rows = [*scoring.run(options.rounds), *memory.run(long=options.long)]
+    parts = options.only or PARTS
+    rows = [
+        *(scoring.run(options.rounds) if "scoring" in parts else ()),
+        *(memory.run(long=options.long) if "memory" in parts else ()),
+        *(training_speed.run(options.rounds) if "training" in parts else ()),
+    ]
     width = max(len(row.what) for row in rows)
     print(f"\n{'':{width}}    median  (lowest - highest)   goal")
     for row in rows:
