@@ -267,12 +267,26 @@ def _print_plan(recipe: Path, settings: Recipe, out: Path, limit: int | None) ->
     from storyalign.benchmark.plan import plan
     from storyalign.cli.construct_costs import print_plan
 
+    human = settings.human_premises
     planned = plan(
         out,
         settings,
         _themes(recipe, settings),
-        own=sum(1 for _ in _file_rows(recipe, settings.premises.files)),
-        human=sum(1 for _ in _file_rows(recipe, settings.human_premises.files)),
+        own=_count_rows(recipe, settings.premises.files, None),
+        human=_count_rows(recipe, human.files, human.wanted),
         limit=limit,
     )
     print_plan(planned, settings.endpoints)
+
+
+def _count_rows(recipe: Path, files: tuple[str, ...], wanted: int | None) -> int:
+    """Count the rows of the recipe's files; a missing one is assumed to hold what is wanted."""
+    from storyalign.errors import DataError
+
+    try:
+        return sum(1 for _ in _file_rows(recipe, files))
+    except DataError as error:
+        if wanted is None:
+            raise
+        typer.echo(f"{error}; {wanted:,} rows are assumed for now", err=True)
+        return wanted
