@@ -55,7 +55,7 @@ def premise_in(said: str) -> str:
 
 def scores(judge: str, story: str) -> dict[str, float]:
     """Rate a story: a quality of its own, some taste of the judge's, and a dimension in which it is strong."""
-    quality = random.Random(story).uniform(3, 8)
+    quality = random.Random(story).uniform(3, 7.5)
     taste = random.Random(f"{judge}/{story}").uniform(-1.2, 1.2)
     strong = random.Random(f"strong/{story}").choice(DIMENSIONS)
     named = {name: round(quality + taste / 2 + (1.5 if name == strong else 0), 1) for name in DIMENSIONS}

@@ -49,7 +49,9 @@ class Budget:
             RecipeError: a limit without a known price.
         """
         if limit is not None and price is None:
-            raise RecipeError("a cost limit needs a price; add price: {prompt: ..., reply: ...} to the judge's entry")
+            raise RecipeError(
+                "a cost limit needs a price; add price: {prompt: ..., reply: ...} to the endpoint's entry"
+            )
         self.limit, self.price = limit, price
         self.prompt_tokens = self.reply_tokens = 0
         self.used_up = False

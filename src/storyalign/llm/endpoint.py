@@ -109,17 +109,19 @@ class Endpoint:
         """
         known = {f.name for f in fields(cls)}
         if unknown := sorted(set(entry) - known):
-            raise RecipeError(f"judge {name}: unknown field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+            raise RecipeError(
+                f"endpoint {name}: unknown field {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            )
         if missing := [f for f in ("url", "model") if not entry.get(f)]:
-            raise RecipeError(f"judge {name}: {' and '.join(missing)} missing")
+            raise RecipeError(f"endpoint {name}: {' and '.join(missing)} missing")
         values = dict(entry)
         if (variable := values.get("key_variable")) is not None and not str(variable).isidentifier():
-            raise RecipeError(f"judge {name}: key_variable must be the name of an environment variable, not a key")
+            raise RecipeError(f"endpoint {name}: key_variable must be the name of an environment variable, not a key")
         if values.get("price") is not None:
             try:
                 values["price"] = Price(float(values["price"]["prompt"]), float(values["price"]["reply"]))
             except (KeyError, TypeError, ValueError) as error:
-                raise RecipeError(f"judge {name}: price needs the numbers prompt and reply") from error
+                raise RecipeError(f"endpoint {name}: price needs the numbers prompt and reply") from error
         return cls(**values)
 
     @property
