@@ -143,6 +143,21 @@ def test_money_is_spent_with_consent_only(call, tmp_path):
     assert code == 2 and "run again with --yes" in err
 
 
+def test_a_cost_limit_holds_and_what_it_left_out_is_counted(call, tmp_path):
+    with scripted_server(story_of) as server:
+        writer = {"url": server.url, "model": "m", "max_tokens": 10, "max_concurrency": 1, "seed": 20}
+        recipe = tmp_path / "recipe.yaml"
+        recipe.write_text(
+            json.dumps({"n": 4, "words": 50, "writer": {**writer, "price": {"prompt": 0, "reply": 1000}}})
+        )
+        arguments = ("best-of-n", "null:longest", premises(tmp_path, 2), "--out", "bon", "--recipe", recipe)
+        code, out, err = call(*arguments, "--max-cost", "0.025")
+        # A story may cost 10 tokens, 1 cent, and does cost half of it: after the fourth, 2 cents are gone.
+        assert code == 0, err
+        assert len(server.requests) == 4 and "--max-cost leaves no money for it (4)" in out
+        assert call(*arguments, "--yes")[0] == 0 and len(server.requests) == 8
+
+
 def test_a_local_model_writes(call, tmp_path):
     model = tiny_model_folder(tmp_path / "writer", "llama-lm")
     code, _, err = call(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from storyalign.cli.terminal import new_table, say
-from storyalign.evaluation.wording import NO_FIGURE, interval, label, p_value, percent
+from storyalign.evaluation.wording import NO_FIGURE, interval, label, markdown_row, p_value, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from storyalign.corpus.human_rankings import HumanRankings
     from storyalign.evaluation.head_to_head import Duel, HeadToHead, Share
     from storyalign.evaluation.rater_agreement import Agreement
+    from storyalign.evaluation.strengths import Strength
 
 MOST_IN_MATRIX = 2
 """With more scorers than this the matrix says something that the list of duels does not."""
@@ -51,8 +52,7 @@ def print_duels(out: Console, name: str, result: HeadToHead, notes: Sequence[str
     if result.strengths:
         table = new_table("Bradley-Terry", "Strength (log-odds)", "95%")
         for s in result.strengths:
-            ci = NO_FIGURE if s.ci is None else f"{s.ci[0]:+.2f} to {s.ci[1]:+.2f}"
-            table.add_row(Text(label(s.name)), f"{s.strength:+.2f}", ci)
+            table.add_row(Text(label(s.name)), f"{s.strength:+.2f}", _bounds(s))
         out.print(table)
         out.print()
     elif result.no_strengths:
@@ -85,29 +85,24 @@ def agreement_line(agreement: Agreement, rankings: HumanRankings) -> str:
 
 def duels_markdown(result: HeadToHead, notes: Sequence[str]) -> str:
     """Write the duels, the matrix and the strengths."""
-    lines = [
-        _row("First", "Second", "n", "Wins [95%]", "Tie", "Even", "Loses [95%]", "p (Holm)"),
-        _row("---", "---", "---:", "---:", "---:", "---:", "---:", "---:"),
-    ]
+    rows = [["First", "Second", "n", "Wins [95%]", "Tie", "Even", "Loses [95%]", "p (Holm)"], ["---"] * 8]
     for d in result.duels:
-        shares = [_share(d.win, "[]"), *(NO_FIGURE if s is None else percent(s.value) for s in (d.tie, d.even))]
-        lines.append(_row(label(d.a), label(d.b), str(d.n), *shares, _share(d.lose, "[]"), p_value(d.p_holm)))
+        plain = [NO_FIGURE if s is None else percent(s.value) for s in (d.tie, d.even)]
+        shares = [_share(d.win, "[]"), *plain, _share(d.lose, "[]")]
+        rows.append([label(d.a), label(d.b), str(d.n), *shares, p_value(d.p_holm)])
+    tables = [rows]
     if len(result.names) > MOST_IN_MATRIX:
-        lines += ["", _row("Wins over", *map(label, result.names)), _row("---", *["---:"] * len(result.names))]
-        lines += [_row(label(row), *(_wins(result, row, column) for column in result.names)) for row in result.names]
+        heads = [["Wins over", *map(label, result.names)], ["---"] * (1 + len(result.names))]
+        tables.append(heads + [[label(row), *(_wins(result, row, c) for c in result.names)] for row in result.names])
     if result.strengths:
-        lines += ["", _row("Bradley-Terry", "Strength", "95%"), _row("---", "---:", "---:")]
-        lines += [
-            _row(
-                label(s.name), f"{s.strength:+.2f}", NO_FIGURE if s.ci is None else f"{s.ci[0]:+.2f} to {s.ci[1]:+.2f}"
-            )
-            for s in result.strengths
-        ]
-    return "\n".join([*lines, "", _NOTE, "", *(line for note in notes for line in (note, ""))])
+        strengths = [[label(s.name), f"{s.strength:+.2f}", _bounds(s)] for s in result.strengths]
+        tables.append([["Bradley-Terry", "Strength", "95%"], ["---"] * 3, *strengths])
+    blocks = ["\n".join(map(markdown_row, table)) for table in tables]
+    return "\n\n".join([*blocks, _NOTE, *notes]) + "\n"
 
 
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+def _bounds(s: Strength) -> str:
+    return NO_FIGURE if s.ci is None else f"{s.ci[0]:+.2f} to {s.ci[1]:+.2f}"
 
 
 def _share(share: Share | None, brackets: str = "()") -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from storyalign.cli.terminal import new_table, say
+from storyalign.evaluation.wording import markdown_row
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +57,7 @@ def lengths_markdown(found: Sequence[DatasetLengths]) -> str:
     ]
     for one in found:
         cells = [one.name, f"{one.n_groups:,}", one.sources, f"{one.words.mean:,.0f}", f"{one.words.median:,.0f}"]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append(markdown_row(cells))
     return "\n".join([*lines, "", _NOTE, ""])
 
 

@@ -52,11 +52,14 @@ def have_written(premises: PremiseList, options: WritingOptions, out: Path, defa
     with open_drafts(out / "drafts.jsonl") as store:
         missing = [draft for draft in drafts if draft.id not in store.stories]
         _agree_on_cost(writer, missing, options)
-        failures = Counter[str]()
+        failures, asked = Counter[str](), 0
         with tqdm(total=len(missing), desc="stories", unit="", disable=None) as bar:
             for written in store.write(writer, drafts):
                 bar.update()
+                asked += 1
                 failures.update([written.failure] if written.failure else [])
+        if asked < len(missing):
+            failures["--max-cost leaves no money for it"] += len(missing) - asked
         gathered = write_candidates(out / "candidates.jsonl", drafts, store, premises.name)
     _report(gathered, len(drafts), len(drafts) - len(missing), failures, out)
     return gathered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from storyalign.accuracy import DIMENSIONS
 from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import interval, label, percent
+from storyalign.evaluation.wording import interval, label, markdown_row, percent
 
 
 def markdown_table(results: Results) -> str:
@@ -22,7 +22,7 @@ def markdown_table(results: Results) -> str:
     head += ["Macro [95%]"] if dimensions else []
     head += ["Accuracy [95%]", "Ties", "Cut", "Unscored"]
     rows = [_row(result, dimensions, sources) for result in results.scorers]
-    lines = [_line(head), _line(["---", *["---:"] * (len(head) - 1)]), *map(_line, rows)]
+    lines = [markdown_row(head), markdown_row(["---", *["---:"] * (len(head) - 1)]), *map(markdown_row, rows)]
     return "\n".join(lines) + "\n\n" + _note(results)
 
 
@@ -33,10 +33,6 @@ def _row(result: ScorerResult, dimensions: list[str], sources: list[str]) -> lis
     cells += [f"{percent(result.macro_accuracy)} [{interval(result.macro_ci)}]"] if dimensions else []
     cells += [f"{percent(result.accuracy)} [{interval(result.ci)}]"]
     return cells + [str(n) for n in (result.n_ties, result.n_truncated, result.n_unscored)]
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def _note(results: Results) -> str:

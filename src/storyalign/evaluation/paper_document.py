@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from storyalign.evaluation.wording import markdown_row
+
 NOT_RUN = "·"
 """Marks a cell for which there is no run; a figure that exists and is undefined is written otherwise."""
 
@@ -56,7 +58,12 @@ def markdown(parts: Sequence[PaperTable | PaperFigure], heading: str) -> str:
     for part in parts:
         lines += [f"## {part.title}", ""]
         if isinstance(part, PaperTable):
-            lines += [_row(part.head), _row(["---", *["---:"] * (len(part.head) - 1)]), *map(_row, part.rows), ""]
+            lines += [
+                markdown_row(part.head),
+                markdown_row(["---", *["---:"] * (len(part.head) - 1)]),
+                *map(markdown_row, part.rows),
+                "",
+            ]
         elif part.missing:
             lines += [f"*Not drawn: {part.missing}.*", ""]
         else:
@@ -132,7 +139,3 @@ def tex(text: str) -> str:
     '50\\\\% of a\\\\_b'
     """
     return re.sub("|".join(map(re.escape, _TEX)), lambda match: _TEX[match[0]], text)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

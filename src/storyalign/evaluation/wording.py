@@ -44,6 +44,15 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def markdown_row(cells: Sequence[str]) -> str:
+    """Write one row of a Markdown table; a bar or a line break inside a cell ends no cell.
+
+    >>> markdown_row(["a|b", "1"])
+    '| a\\\\|b | 1 |'
+    """
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
 def label(name: str) -> str:
     """Write a name as words.
 
