@@ -1,10 +1,14 @@
+import csv
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from storyalign.cli.construct_storyrmb import storyrmb
+from storyalign.cli.construct_runs import Calls, CostLimitReached
+from storyalign.cli.construct_storyrmb import agreement, assemble, candidates, dimension, premises, storyrmb
+from storyalign.errors import DataError
 from storyalign.files import read_jsonl
 from storyalign.records import Instance
 from tests.benchmark.scripted_authors import (
@@ -197,3 +201,66 @@ def test_a_dry_run_asks_nothing_and_comes_close(tmp_path, capsys):
             assert len(asked) == calls
             assert counted == pytest.approx(prompt_tokens, rel=0.1)
             assert reply_bound >= 5 * len(asked)
+
+
+def test_a_cost_limit_holds_for_the_folder_and_a_higher_one_goes_on(tmp_path):
+    write_human_stories(tmp_path, 1)
+    out = tmp_path / "out"
+    with scripted_server(answer) as running:
+        recipe = write_recipe(tmp_path, running.url)
+        calls = Calls(out, {}, cost_limit=0.01)
+        with pytest.raises(CostLimitReached, match=r"\$0\.01 leaves no room for another call .* rows wait"):
+            storyrmb(recipe=recipe, out=out, limit=2, cost_limit=0.01)
+        # A dollar a million tokens of a prompt and two of a reply, as the server counts them.
+        counted = sum(len(prompt_of(body)) // 4 for body in running.requests) + 2 * 5 * len(running.requests)
+        assert calls.spent() == pytest.approx(counted / 1e6)
+        assert 0.001 < calls.spent() <= 0.01
+        before = len(running.requests)
+        with pytest.raises(CostLimitReached):
+            storyrmb(recipe=recipe, out=out, limit=2, cost_limit=0.01)
+        assert calls.spent() <= 0.01
+        storyrmb(recipe=recipe, out=out, limit=2, cost_limit=5.0)
+        assert len(running.requests) > before
+        asked = Counter((body["model"], prompt_of(body), body.get("seed")) for body in running.requests)
+        assert max(asked.values()) == 1  # nothing twice
+    assert len(rows(out / "ratings.jsonl")) == 3
+
+
+def test_people_look_through_premises_between_two_runs(tmp_path):
+    write_human_stories(tmp_path, 1)
+    out = tmp_path / "out"
+    with scripted_server(answer) as running:
+        recipe = write_recipe(tmp_path, running.url)
+        premises(recipe=recipe, out=out)
+        before = len(running.requests)
+        with (out / "premises/to_review.csv").open(encoding="utf-8-sig", newline="") as handle:
+            sheet = list(csv.DictReader(handle))
+        assert len(sheet) == 12
+        sheet[3] |= {"keep": "no", "note": "dull"}
+        with (tmp_path / "reviewed.csv").open("w", encoding="utf-8", newline="") as handle:
+            table = csv.DictWriter(handle, list(sheet[0]))
+            table.writeheader()
+            table.writerows(sheet)
+        premises(recipe=recipe, out=out, reviewed=tmp_path / "reviewed.csv")
+        assert len(running.requests) == before
+    assert rows(out / "premises/llm_dropped.jsonl") == [
+        {"id": sheet[3]["id"], "reason": "rejected by a person", "again": False}
+    ]
+    assert len(rows(out / "premises.jsonl")) == 12  # 11 and the human one
+
+
+def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path):
+    folder, out, _ = built
+    with pytest.raises(DataError, match=r"premises\.jsonl: missing; run `storyalign construct premises` first"):
+        candidates(recipe=folder / "recipe.yaml", out=tmp_path / "empty")
+    again = tmp_path / "again"
+    shutil.copytree(out, again)
+    for name in ("routes", "settled", "instances", "tasks"):
+        (again / f"{name}.jsonl").unlink()
+    agreement(recipe=folder / "recipe.yaml", out=again)
+    dimension(recipe=folder / "recipe.yaml", out=again)
+    assemble(recipe=folder / "recipe.yaml", out=again)
+    for name in ("routes", "tasks", "settled", "instances"):
+        assert (again / f"{name}.jsonl").read_bytes() == (out / f"{name}.jsonl").read_bytes()
+    with pytest.raises(DataError, match=r"no group of .* has this id"):
+        dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[folder / "human.jsonl"])
