@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,12 +43,11 @@ from storyalign.benchmark.recipe import Recipe
 from storyalign.benchmark.settling import routes_of, settle, task_of
 from storyalign.errors import DataError
 from storyalign.files import RowsById, atomic_path, read_jsonl, write_jsonl, write_text
-from storyalign.llm.step_runs import StepCounts
-from storyalign.llm.steps import Dropped, Row, Step
+from storyalign.llm.steps import Dropped, Job, Row
 from storyalign.records import BadRow
 
-Ask = Callable[[Step, Path, str, Path], StepCounts]
-"""Runs a step: step, source file, name of the endpoint, folder."""
+Ask = Callable[[Sequence[Job]], object]
+"""Runs steps at several endpoints at the same time, to their end."""
 
 
 class Kept(NamedTuple):
@@ -67,7 +66,7 @@ class Construction:
     Args:
         folder: where everything goes.
         recipe: what to do.
-        ask: how calls are made.
+        ask: how calls are made; all jobs of one call of it may run at the same time.
         limit: use so many calls for seeds, and so many premises of each source; a trial.
     """
 
@@ -88,17 +87,18 @@ class Construction:
         made: list[Path] = []
         if settings.endpoint is not None and themes is not None:
             self._write(folder / "calls.jsonl", _first(seed_calls(themes, self.recipe), self.limit))
-            self._ask(seed_step(self.recipe), folder / "calls.jsonl", settings.endpoint, folder / "seeds")
+            name = settings.endpoint
+            self._ask([Job(seed_step(self.recipe), folder / "calls.jsonl", name, folder / "seeds")])
             self._write(folder / "seeds.jsonl", seeds_of(_rows(folder / "seeds/rows.jsonl")))
-            self._ask(enrich_step(self.recipe), folder / "seeds.jsonl", settings.endpoint, folder / "plain")
+            self._ask([Job(enrich_step(self.recipe), folder / "seeds.jsonl", name, folder / "plain")])
             restyle = restyle_step(self.recipe, themes.styles)
-            self._ask(restyle, folder / "plain/rows.jsonl", settings.endpoint, folder / "styled")
+            self._ask([Job(restyle, folder / "plain/rows.jsonl", name, folder / "styled")])
             made.append(folder / "styled/rows.jsonl")
         write_jsonl(folder / "own.jsonl", own_premises(own))
         made.append(folder / "own.jsonl")
         if settings.check is not None:
             write_jsonl(folder / "to_check.jsonl", (row for path in made for row in _rows(path)))
-            self._ask(check_step(self.recipe), folder / "to_check.jsonl", settings.check, folder / "checked")
+            self._ask([Job(check_step(self.recipe), folder / "to_check.jsonl", settings.check, folder / "checked")])
             made = [folder / "checked/rows.jsonl"]
         rows = (row for path in made for row in _rows(path))
         passed = self._part(filter_premises(rows, self.recipe, self._review()), folder / "llm.jsonl")
@@ -116,10 +116,10 @@ class Construction:
         """Have the stories written and put the groups together."""
         folder, pool, recipe = self.folder / "candidates", self._need("premises.jsonl", "premises"), self.recipe
         writers = list(dict.fromkeys((*recipe.candidates.writers, *recipe.candidates.human_llm_writers)))
-        for writer in writers:
-            source = folder / writer / "source.jsonl"
-            self._write(source, premises_for(writer, _rows(pool), recipe))
-            self._ask(writing_step(writer, recipe), source, writer, folder / writer)
+        jobs = [Job(writing_step(w, recipe), folder / w / "source.jsonl", w, folder / w) for w in writers]
+        for job in jobs:
+            self._write(job.source, premises_for(job.endpoint, _rows(pool), recipe))
+        self._ask(jobs)
         stories, failures = self._results(folder, writers)
         groups = groups_of(_rows(pool), stories, failures, recipe)
         return self._part(groups, self.folder / "candidates.jsonl")
@@ -128,8 +128,7 @@ class Construction:
         """Have the groups rated."""
         folder, groups = self.folder / "ratings", self._need("candidates.jsonl", "candidates")
         judges = self.recipe.ratings.judges
-        for judge in judges:
-            self._ask(rating_step(judge, self.recipe), groups, judge, folder / judge)
+        self._ask([Job(rating_step(judge, self.recipe), groups, judge, folder / judge) for judge in judges])
         ratings, failures = self._results(folder, judges)
         return self._part(rated_groups(_rows(groups), ratings, failures), self.folder / "ratings.jsonl")
 

@@ -24,6 +24,7 @@ def construction_report(folder: Path) -> dict[str, Any]:
     """Sum up a construction's folder."""
     instances = list(_rows(folder / "instances.jsonl"))
     return {
+        "calls": {str(note.parent.relative_to(folder)): _calls(note.parent) for note in _asked(folder)},
         "parts": {part: _part(folder, part) for part in PARTS},
         "agreement": _agreement(list(_rows(folder / "routes.jsonl"))),
         "verdicts": dict(Counter(str(row.get("verdict")) for row in _rows(folder / "verdicts.jsonl"))),
@@ -58,6 +59,17 @@ def _part(folder: Path, part: str) -> dict[str, Any]:
         "dropped": len(dropped),
         "reasons": dict(reasons.most_common()),
     }
+
+
+def _asked(folder: Path) -> list[Path]:
+    """Find the folders of steps that asked an endpoint."""
+    return sorted(folder.rglob("asked.json"))
+
+
+def _calls(folder: Path) -> dict[str, Any]:
+    reasons = Counter(row["reason"] for row in _rows(folder / "dropped.jsonl"))
+    kept = sum(1 for _ in _rows(folder / "rows.jsonl"))
+    return {"kept": kept, "dropped": reasons.total(), "reasons": dict(reasons.most_common())}
 
 
 def _general(reason: str) -> str:
@@ -106,7 +118,8 @@ def report_lines(report: dict[str, Any]) -> Iterator[str]:
     yield "# Construction report"
     yield ""
     yield f"{report['n_instances']:,} instances; {report['unverified']:,} rankings no person has seen."
-    yield from _table("## Rows", ["step", "kept", "dropped", "reasons"], _part_rows(report["parts"]))
+    yield from _table("## Rows", ["file", "kept", "dropped", "reasons"], _part_rows(report["parts"]))
+    yield from _table("## Calls", ["step", "of use", "dropped or failed", "reasons"], _part_rows(report["calls"]))
     agreement = report["agreement"]
     yield from _table(
         "## Agreement between judges (mean Kendall tau, Eq. 2)",

@@ -195,7 +195,7 @@ def _construction(
     from storyalign.cli.construct_runs import Calls
 
     calls = Calls(out, settings.endpoints, cost_limit, _executor(settings, executor))  # type: ignore[arg-type]
-    return Construction(out, settings, calls, limit)
+    return Construction(out, settings, calls.together, limit)
 
 
 def _file_rows(recipe: Path, files: tuple[str, ...]) -> Iterator[dict[str, Any]]:

@@ -308,8 +308,6 @@ def run_here(pipeline: Pipeline) -> None:
         if isinstance(error.error, EndpointError):
             raise error.error from None
         raise
-    finally:
-        logger.enable("datatrove")
 
 
 def submit(pipeline: Pipeline, cluster: Cluster, logs: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from storyalign.llm.prompts import Prompt
 from storyalign.llm.replies import UnparsedReply
@@ -62,6 +63,18 @@ class Step:
     ``UnparsedReply`` where the reply is of no use."""
     tries: int = 1
     """Replies to ask for, at most, while they are cut, refused or of no use to ``read``; each with another seed."""
+
+
+class Job(NamedTuple):
+    """A step at one endpoint."""
+
+    step: Step
+    source: Path
+    """A JSONL file of rows."""
+    endpoint: str
+    """The endpoint's name in the recipe."""
+    out: Path
+    """The step's folder."""
 
 
 def user_message(text: str) -> list[dict[str, str]]:
