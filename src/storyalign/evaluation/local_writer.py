@@ -10,6 +10,7 @@ from storyalign._version import __version__
 from storyalign.errors import MissingExtraError, ModelError
 from storyalign.evaluation.drafts import Draft, Written
 from storyalign.llm.prompts import load_prompt, writing_request
+from storyalign.models.fingerprint import folder_digest
 from storyalign.text import digest
 
 
@@ -43,9 +44,9 @@ class LocalWriter:
         self.words, self.temperature, self.max_tokens, self.seed = words, temperature, max_tokens, seed
         self.name = Path(model).name if Path(model).is_dir() else model
         prompt = load_prompt("write_story")
-        weights = [f"{f.name} {f.stat().st_size}" for f in sorted(Path(model).glob("*.safetensors"))]
         self.facts: dict[str, Any] = {
-            "model": model,
+            "model": self.name,
+            "weights": folder_digest(Path(model)) if Path(model).is_dir() else None,
             "temperature": temperature,
             "seed": seed,
             "max_tokens": max_tokens,
@@ -54,7 +55,7 @@ class LocalWriter:
             "prompt_digest": prompt.digest if words is not None else None,
             "storyalign": __version__,
         }
-        self.digest = digest(repr(sorted(self.facts.items(), key=str)), *weights)
+        self.digest = digest(repr(sorted(self.facts.items())))
 
     def write(self, drafts: Iterable[Draft]) -> Iterator[Written]:
         """Write drafts one after another."""
