@@ -77,6 +77,8 @@ def test_writers_stand_beside_people():
     assert [(s.name, len(s.stories)) for s in selections] == [("human", 2), ("all others", 2), ("m1", 1), ("m2", 1)]
     described = describe(selections)
     assert described[0].measures["words"].value == pytest.approx((10 + 12) / 2)
+    assert described[0].measures["words"].ci is not None
+    assert described[2].measures["words"].ci is None and described[2].measures["words"].gap_ci is None  # one premise
     assert described[1].measures["words"].gap == pytest.approx((12 + 19) / 2 - 11)
 
 

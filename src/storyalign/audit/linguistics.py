@@ -50,7 +50,7 @@ class Measure:
 
     value: float | None
     ci: tuple[float, float] | None
-    """95%, bootstrap over premises; None with one premise."""
+    """95%, bootstrap over premises; None where the figure rests on one premise."""
     n: float
     """Weight of the stories behind it: a story of a k-fold tie counts 1/k."""
     n_undefined: float
@@ -160,18 +160,25 @@ def _describe(selection: Selection, own: Floats, baseline: Floats, premises: lis
     for column, name in enumerate((*MEASURES, POOLED)):
         value, base = _figure(observed, column)
         behind = total if name == POOLED else float(observed[0, 2 * column + 1])
-        drawn = None if draws is None else _figure(draws, column)
+        drawn = None if draws is None or _premises(own, column) < 2 else _figure(draws, column)
+        both = None if _premises(baseline, column) < 2 else drawn
         measures[name] = Measure(
             value=_number(value),
             ci=None if drawn is None else percentile_interval(drawn[0]),
             n=behind,
             n_undefined=total - behind,
             gap=_number(value - base),
-            gap_ci=None if drawn is None else percentile_interval(drawn[0] - drawn[1]),
+            gap_ci=None if both is None else percentile_interval(both[0] - both[1]),
             difference=_number(_relative(value, base)),
-            difference_ci=None if drawn is None else percentile_interval(_relative(*drawn)),
+            difference_ci=None if both is None else percentile_interval(_relative(*both)),
         )
     return Described(selection.name, selection.kind, total, selection.n_unscored, measures)
+
+
+def _premises(sums: Floats, column: int) -> int:
+    """Count the premises that a figure rests on: with one of them there is nothing to draw."""
+    weight = 2 * column + 1 if column < len(MEASURES) else 2 * len(MEASURES)
+    return int(np.count_nonzero(sums[:, weight]))
 
 
 def _figure(totals: Floats, column: int) -> tuple[Floats, Floats]:

@@ -38,9 +38,7 @@ def print_linguistics(out: Console, name: str, rows: Sequence[Described], signat
     base = row_name(rows[0])
     say(out, f"{name}: {rows[0].n:g} stories of the first row, which the others are compared with", "bold")
     out.print()
-    table = new_table(
-        "Sentence lengths", "n", "Kurtosis", "95%", "Difference %", "Gap", "95%", "Undefined", "Pooled kurtosis"
-    )
+    table = new_table("Sentence lengths", "n", "Kurtosis", "95%", "Difference %", "Gap", "95%", "Pooled kurtosis")
     for row in rows:
         k, pooled = row.measures["kurtosis"], row.measures["pooled_kurtosis"]
         table.add_row(
@@ -51,7 +49,6 @@ def print_linguistics(out: Console, name: str, rows: Sequence[Described], signat
             NO_FIGURE if k.difference is None or row is rows[0] else f"{100 * k.difference:+.1f}",
             NO_FIGURE if row is rows[0] or k.gap is None else f"{k.gap:+.3f}",
             NO_FIGURE if row is rows[0] else _range(k.gap_ci, 2),
-            f"{k.n_undefined:.3g}",
             f"{_figure(pooled.value, 2)} ({_range(pooled.ci, 1)})",
         )
     out.print(table)
@@ -63,13 +60,15 @@ def print_linguistics(out: Console, name: str, rows: Sequence[Described], signat
     out.print(table)
     out.print()
     for row in rows:
+        if undefined := row.measures["kurtosis"].n_undefined:
+            say(out, f"{row_name(row)}: {undefined:.3g} stories have no kurtosis")
         if row.n_unscored and row.kind == "all":
             say(out, f"{row_name(row)}: {row.n_unscored} groups without a choice, as a reward is missing")
     say(
         out,
         f"Kurtosis is Eq. 6 over words, one value a story, averaged; pooled: over all sentences together. Differences "
         f"are relative to {base}; * marks gaps whose 95% interval (bootstrap over premises) leaves zero out. A story "
-        "of a k-fold tie counts 1/k. Undefined: fewer than 4 sentences, or all equally long.",
+        "of a k-fold tie counts 1/k. No kurtosis: fewer than 4 sentences, or all equally long.",
     )
     for line in signature.splitlines():
         say(out, line)
