@@ -264,3 +264,13 @@ def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path):
         assert (again / f"{name}.jsonl").read_bytes() == (out / f"{name}.jsonl").read_bytes()
     with pytest.raises(DataError, match=r"no group of .* has this id"):
         dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[folder / "human.jsonl"])
+
+
+def test_a_broken_row_of_a_file_is_named(tmp_path):
+    write_human_stories(tmp_path, 1)
+    (tmp_path / "own.jsonl").write_text('{"prompt": "A keeper waits for a boat that never comes."}\n{"id": "x7"}\n')
+    recipe = write_recipe(
+        tmp_path, "http://127.0.0.1:9/v1", premises={"endpoint": None, "check": None, "files": ["own.jsonl"]}
+    )
+    with pytest.raises(DataError, match=r"own\.jsonl:2 \(id x7\): prompt is missing or empty"):
+        premises(recipe=recipe, out=tmp_path / "out")

@@ -103,7 +103,7 @@ def test_killed_at_random_moments_the_files_are_those_of_a_whole_run(tmp_path):
             process = construct(recipe, tmp_path / "killed")
             kill_after(process, running, running.count + moments.randrange(1, calls // 5))
         finish(construct(recipe, tmp_path / "killed"))
-        assert running.count - calls <= calls + 6 * 8  # a kill loses the calls under way, at most
+        assert running.count - calls <= calls + 6 * 4 * 8  # a kill loses the calls under way, at most
     for name in ("premises", "candidates", "ratings", "routes", "tasks"):
         assert (tmp_path / f"killed/{name}.jsonl").read_bytes() == (tmp_path / f"whole/{name}.jsonl").read_bytes()
 

@@ -1,6 +1,6 @@
 import pytest
 
-from storyalign.benchmark.premise_pool import evenly, filter_premises, human_premises, own_premises, review_verdicts
+from storyalign.benchmark.premise_pool import evenly, filter_premises, human_premises, own_premise, review_verdicts
 from storyalign.benchmark.recipe import Recipe
 from storyalign.errors import DataError
 from storyalign.llm.steps import Dropped
@@ -81,11 +81,11 @@ def test_human_stories_are_drawn_one_for_a_premise():
     assert made == list(human_premises(lambda: iter(rows), recipe))
 
 
-def test_own_premises_need_a_prompt():
-    [row] = own_premises([{"prompt": f" {KEEPER} ", "corpus": "mine"}])
+def test_own_premise_need_a_prompt():
+    row = own_premise({"prompt": f" {KEEPER} ", "corpus": "mine"})
     assert (row["prompt"], row["corpus"]) == (KEEPER, "mine")
     with pytest.raises(BadRow, match="prompt"):
-        list(own_premises([{"id": "x"}]))
+        own_premise({"id": "x"})
 
 
 def test_a_review_says_yes_no_or_nothing():

@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,12 @@ def test_without_slurm_the_message_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with scripted_server(loud) as running, pytest.raises(RecipeError, match="sbatch: not found"):
         run_step(STEP, source(tmp_path, 2), endpoint(running), tmp_path / "out", executor=Cluster("slurm"))
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
+def test_without_ray_the_message_says_so(tmp_path):
+    with scripted_server(loud) as running, pytest.raises(RecipeError, match="ray is not installed"):
+        run_step(STEP, source(tmp_path, 2), endpoint(running), tmp_path / "out", executor=Cluster("ray"))
 
 
 def test_unknown_settings_are_refused():

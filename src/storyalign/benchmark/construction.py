@@ -25,7 +25,6 @@ from storyalign.benchmark.candidates import groups_of, premises_for, writing_ste
 from storyalign.benchmark.premise_pool import (
     filter_premises,
     human_premises,
-    own_premises,
     review_sheet,
     review_verdicts,
 )
@@ -79,7 +78,7 @@ class Construction:
 
         Args:
             themes: the taxonomy; None where the recipe names no endpoint for premises.
-            own: rows of ``premises.files``.
+            own: premises of ``premises.files``, as ``own_premise`` gives them.
             human: opens the rows of ``human_premises.files``.
         """
         folder, settings = self.folder / "premises", self.recipe.premises
@@ -94,7 +93,7 @@ class Construction:
             restyle = restyle_step(self.recipe, themes.styles)
             self._ask([Job(restyle, folder / "plain/rows.jsonl", name, folder / "styled")])
             made.append(folder / "styled/rows.jsonl")
-        write_jsonl(folder / "own.jsonl", own_premises(own))
+        write_jsonl(folder / "own.jsonl", own)
         made.append(folder / "own.jsonl")
         if settings.check is not None:
             write_jsonl(folder / "to_check.jsonl", (row for path in made for row in _rows(path)))

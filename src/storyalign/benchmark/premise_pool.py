@@ -90,18 +90,17 @@ def evenly(rows: list[Row], wanted: int | None) -> list[Row]:
     return taken[:wanted]
 
 
-def own_premises(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Take premises from a file: ``prompt``, and where they are there id, family, language, licence and corpus.
+def own_premise(row: Mapping[str, Any]) -> Row:
+    """Take a premise from a file: ``prompt``, and where they are there id, family, language, licence and corpus.
 
     Raises:
-        BadRow: a row has no prompt.
+        BadRow: the row has no prompt.
     """
-    for row in rows:
-        prompt = row.get("prompt")
-        if not isinstance(prompt, str) or not prompt.strip():
-            raise BadRow("prompt is missing or empty")
-        known = {key: row[key] for key in (*KEPT, "corpus", "language", "license") if row.get(key) is not None}
-        yield {"id": str(row.get("id") or content_id("premise", prompt)), "prompt": prompt.strip(), **known}
+    prompt = row.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise BadRow("prompt is missing or empty")
+    known = {key: row[key] for key in (*KEPT, "corpus", "language", "license") if row.get(key) is not None}
+    return {"id": str(row.get("id") or content_id("premise", prompt)), "prompt": prompt.strip(), **known}
 
 
 def human_premises(read: Callable[[], Iterable[Row]], recipe: Recipe) -> Iterator[Row | Dropped]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from storyalign.benchmark.construction import Construction, Kept
     from storyalign.benchmark.premises import Themes
     from storyalign.benchmark.recipe import Recipe
+    from storyalign.files import Line
     from storyalign.llm.clusters import Cluster
 
 RecipeFile = Annotated[Path, typer.Option("--recipe", help="The recipe, a YAML file.")]
@@ -198,31 +199,41 @@ def _construction(
     return Construction(out, settings, calls.together, limit)
 
 
-def _file_rows(recipe: Path, files: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Read the rows of the recipe's files; a relative path starts at the recipe's folder, or else here."""
+def _file_lines(recipe: Path, files: tuple[str, ...]) -> Iterator[Line]:
+    """Read the recipe's files; a relative path starts at the recipe's folder, or else here."""
     from storyalign.files import read_jsonl
 
     for name in files:
         beside = recipe.parent / name
-        for line in read_jsonl(beside if beside.is_file() else Path(name)):
-            yield line.row
+        yield from read_jsonl(beside if beside.is_file() else Path(name))
+
+
+def _checked(lines: Iterable[Line], check: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    from storyalign.records import BadRow
+
+    for line in lines:
+        try:
+            yield check(line.row)
+        except BadRow as error:
+            raise line.error(str(error)) from error
 
 
 def _human_rows(recipe: Path, settings: Recipe) -> Iterator[dict[str, Any]]:
     from storyalign.corpus.human_story import HumanStory
 
-    for row in _file_rows(recipe, settings.human_premises.files):
-        yield HumanStory.from_row(row).to_row()
+    lines = _file_lines(recipe, settings.human_premises.files)
+    return _checked(lines, lambda row: HumanStory.from_row(row).to_row())
 
 
 def _premises(work: Construction, recipe: Path, settings: Recipe) -> None:
     from storyalign.benchmark.plan import SIZE_NOTE, size_note
+    from storyalign.benchmark.premise_pool import own_premise
     from storyalign.files import write_text
 
     note = work.folder / SIZE_NOTE
     if not note.is_file() or note.read_text("utf-8") != size_note(work.limit):
         write_text(note, size_note(work.limit))
-    own = _file_rows(recipe, settings.premises.files)
+    own = _checked(_file_lines(recipe, settings.premises.files), own_premise)
     _say(work.premises(_themes(recipe, settings), own, lambda: _human_rows(recipe, settings)), work.folder)
 
 
@@ -284,7 +295,7 @@ def _count_rows(recipe: Path, files: tuple[str, ...], wanted: int | None) -> int
     from storyalign.errors import DataError
 
     try:
-        return sum(1 for _ in _file_rows(recipe, files))
+        return sum(1 for _ in _file_lines(recipe, files))
     except DataError as error:
         if wanted is None:
             raise

@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -314,9 +315,11 @@ def submit(pipeline: Pipeline, cluster: Cluster, logs: Path) -> None:
     """Hand the pipeline to a cluster; returns once the jobs are submitted (Slurm) or have ended (Ray).
 
     Raises:
-        RecipeError: the cluster's commands are not on this machine.
+        RecipeError: the cluster's commands, or ray, are not on this machine.
     """
     if cluster.kind == "ray":
+        if find_spec("ray") is None:
+            raise RecipeError("--executor ray: ray is not installed; run: pip install 'datatrove[ray]'")
         from datatrove.executor.ray import RayPipelineExecutor
 
         RayPipelineExecutor(
