@@ -25,12 +25,12 @@ N_VALUES, N_BANDS = 128, 32
 RUN = 3
 """Words in a run."""
 
-_WORDS = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
-    "|[^\\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+"
-)
+_EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_CJK = re.compile(f"[{_EAST}]")
+_WORDS = re.compile(rf"[{_EAST}]|[^\W_{_EAST}]+")
+_LETTERS = re.compile(r"[^\W_]+")
 _CLITIC = re.compile(r" '(s|re|ve|ll|d|m)\b")
-_TYPOGRAPHY = str.maketrans(dict.fromkeys("“”„«»—–…·•", " "))
+_TYPOGRAPHY = "“”‘—–…„«»·•"
 _PUNCTUATION = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
 
 
@@ -132,9 +132,12 @@ def comparable_words(text: str) -> list[str]:
     if "'" in text:
         text = _CLITIC.sub(r"\1", text.replace(" n't", "nt")).replace("'", "")
     if not text.isascii():
-        text = text.translate(_TYPOGRAPHY)
-    # The same words either way; the first is several times as fast, and most texts are such.
-    return text.translate(_PUNCTUATION).split() if text.isascii() else _WORDS.findall(text)
+        for sign in _TYPOGRAPHY:
+            text = text.replace(sign, " ")
+    # The same words each way; the first two are several times as fast, and most texts are such.
+    if text.isascii():
+        return text.translate(_PUNCTUATION).split()
+    return _WORDS.findall(text) if _CJK.search(text) else _LETTERS.findall(text)
 
 
 def runs_of_words(text: str) -> set[str]:
