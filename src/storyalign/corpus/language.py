@@ -11,7 +11,7 @@ from storyalign.errors import MissingExtraError
 LANGUAGES = ("en", "zh", "ja", "ko", "de", "es", "fr", "it", "nl", "pl", "pt", "ru")
 """What is told apart; each more costs time and memory."""
 
-LOOKED_AT = 600
+LOOKED_AT = 300
 """Characters from the beginning of a text that are enough to tell these languages apart."""
 
 UNKNOWN = "und"
