@@ -10,6 +10,7 @@ import numpy as np
 
 from storyalign.bootstrap import SEED, Floats, percentile_interval
 from storyalign.corpus.human_rankings import HumanRankings, Scale
+from storyalign.krippendorff_alpha import krippendorff_alpha
 
 DRAWS = 500
 
@@ -52,12 +53,4 @@ def rater_agreement(rankings: HumanRankings) -> Agreement:
 
 
 def _alpha(blocks: Sequence[Floats], scale: Scale) -> float | None:
-    import krippendorff
-
-    if not blocks:
-        return None
-    data = np.hstack(blocks)
-    judged = data[:, (~np.isnan(data)).sum(axis=0) > 1]
-    if not judged.size or len(np.unique(judged[~np.isnan(judged)])) < 2:
-        return None
-    return float(krippendorff.alpha(reliability_data=judged, level_of_measurement=scale))
+    return krippendorff_alpha(np.hstack(blocks), scale) if blocks else None
