@@ -145,7 +145,7 @@ def _run_pipeline(
     progress: Callable[[Outcome], None] | None,
 ) -> None:
     try:
-        from storyalign.llm.inference import pipeline_of, run_here, submit
+        from storyalign.llm.executors import pipeline_of, run_here, submit
     except ModuleNotFoundError as error:
         raise MissingExtraError("construct", error.name or "datatrove") from error
 
