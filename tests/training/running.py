@@ -18,6 +18,8 @@ from storyalign.training.trainer import StoryRewardTrainer
 from tests.tiny_models import words
 
 ROOT = Path(__file__).resolve().parents[2]
+RECIPES = sorted(p for p in (ROOT / "recipes").glob("*.yaml") if "model_name_or_path:" in p.read_text("utf-8"))
+"""The recipes of training runs; others say how data is made and fetched."""
 
 
 def write_pairs(path: Path, count: int, *, length: int = 12, construction: str = "rewriting", seed: int = 0) -> Path:

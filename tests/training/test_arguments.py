@@ -6,13 +6,12 @@ import pytest
 
 from storyalign.errors import RecipeError
 from storyalign.training.arguments import parse_recipe
-from tests.training.running import ROOT
+from tests.training.running import RECIPES, ROOT
 
-RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
 MINIMAL = ["--model_name_or_path", "m", "--dataset_name", "pairs.jsonl", "--output_dir", "out"]
 
 
-@pytest.mark.parametrize("path", [p for p in RECIPES if p.name != "scorers.yaml"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", RECIPES, ids=lambda p: p.stem)
 def test_every_recipe_parses(path: Path) -> None:
     recipe = parse_recipe(["--config", str(path)])
     assert recipe.data.train_sources and recipe.training.output_dir.startswith("runs/")

@@ -10,9 +10,8 @@ import yaml
 
 from storyalign.models.loading import load_reward_model
 from tests.tiny_models import tiny_model_folder, trl_template
-from tests.training.running import ROOT, run_here, write_pairs
+from tests.training.running import RECIPES, run_here, write_pairs
 
-RECIPES = sorted(p for p in (ROOT / "recipes").glob("*.yaml") if p.name != "scorers.yaml")
 FAST = {"storyreward_llama", "storyreward_qwen_lora"}
 LLAMA3 = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<pad>")
 QWEN3 = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
