@@ -78,10 +78,13 @@ def test_a_benchmark_is_checked_against_the_papers_counts(tmp_path: Path) -> Non
         (("stories", "columns", "x.csv"), "columns needs a YAML file"),
         (("stories", "writingprompts", "x"), "takes two files"),
         (("pairs", "litbench-test", "x.parquet"), "name a file with the comments"),
+        (("pairs", "trl", "chats.jsonl"), "no rows are left of 1 (1 of them: no prompt); nothing was written"),
     ],
 )
 def test_what_a_format_needs(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = storyalign("import", *arguments, "--out", tmp_path / "o.jsonl")
+    write_rows(tmp_path / "chats.jsonl", [{"prompt": " ", "chosen": "a", "rejected": "b"}])
+    named = [str(tmp_path / name) if name.endswith(".jsonl") else name for name in arguments]
+    done = storyalign("import", *named, "--out", tmp_path / "o.jsonl")
     assert done.returncode == 2
     assert message in done.stderr
 

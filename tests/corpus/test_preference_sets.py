@@ -59,6 +59,7 @@ def test_litbench_test_is_filled_in_from_a_file_of_comments(tmp_path: Path) -> N
     find = sets.comments_in(write_rows(tmp_path / "comments.jsonl", comments))
     ids = [("a1", "b2"), ("a1", "c3"), ("a1", "gone")]
     path = parquet(tmp_path, *({"chosen_comment_id": a, "rejected_comment_id": b} for a, b in ids))
+    assert sets.litbench_test_ids([path]) == {"a1", "b2", "c3", "gone"}
     [pair], tally = pairs(sets.read_litbench_test(path, find))
     assert (pair.id, pair.prompt, pair.chosen, pair.rejected) == ("set-a1-b2", PROMPT, GOOD, BAD)
     assert tally.dropped == {"rejected: deleted by its author or a moderator": 1, "rejected: no story": 1}

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from storyalign.cli.data_options import AssumeHumanBest, LowerIsBetter, ScoreKey
+from storyalign.cli.import_steps import (
+    Corpus,
+    Files,
+    KeepDuplicates,
+    Language,
+    License,
+    MappingFile,
+    MaxWords,
+    MinWords,
+    NearDuplicates,
+    OnlyLanguage,
+    OnlyLicense,
+    Out,
+    Whole,
+    author_key,
+    each_file,
+    make_filters,
+    mapping_of,
+    with_bar,
+    write_rows,
+)
 from storyalign.cli.open_import import import_open
+from storyalign.corpus.tally import Tally
 from storyalign.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
-    from storyalign.corpus.filters import Filters, Row
-    from storyalign.corpus.tally import Tally
     from storyalign.files import Line
-    from storyalign.records import Instance
+    from storyalign.records import Instance, PreferencePair
 
 imports = typer.Typer(
     no_args_is_help=True, help="Bring stories, preference pairs and benchmarks of others in.", rich_markup_mode=None
@@ -51,31 +71,6 @@ class Benchmarks(StrEnum):
     rewardbench2 = "rewardbench2"
     judged_groups = "judged-groups"
     columns = "columns"
-
-
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSONL, JSON, CSV, TSV or Parquet.")]
-Out = Annotated[Path, typer.Option(help="JSONL file to write; an older one there is replaced.")]
-MappingFile = Annotated[
-    Path | None, typer.Option("--mapping", help="columns: YAML file that says which column is which field.")
-]
-Corpus = Annotated[str | None, typer.Option(help="Name of the corpus; the first file's name by default.")]
-License = Annotated[str, typer.Option(help="Licence of rows that name none.")]
-Language = Annotated[
-    str | None, typer.Option(help="Language of rows that name none (en, zh, ...); else it is detected.")
-]
-MinWords = Annotated[int, typer.Option(min=1, help="Leave out rows with a shorter story.")]
-MaxWords = Annotated[int | None, typer.Option(min=1, help="Leave out rows with a longer story.")]
-OnlyLanguage = Annotated[list[str] | None, typer.Option(help="Keep this language; may be given several times.")]
-OnlyLicense = Annotated[list[str] | None, typer.Option(help="Keep this licence; may be given several times.")]
-Whole = Annotated[bool, typer.Option("--whole", help="Leave out rows with a story that ends in mid-sentence.")]
-NearDuplicates = Annotated[
-    float | None,
-    typer.Option(min=0.01, max=1.0, help="Leave out rows this similar to an earlier one: 0.5 is two thirds in common."),
-]
-KeepDuplicates = Annotated[bool, typer.Option("--keep-duplicates", help="Keep rows with the same words, too.")]
-ScoreKey = Annotated[str | None, typer.Option(help="judged-groups: the best mean of this score is chosen.")]
-LowerIsBetter = Annotated[bool, typer.Option("--lower-is-better", help="judged-groups: the lowest score is the best.")]
-AssumeHumanBest = Annotated[bool, typer.Option("--assume-human-best", help="judged-groups: the human story is chosen.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -117,10 +112,10 @@ def stories(
     from storyalign.corpus.writing_prompts import read_posts, read_source_target
 
     origin = Origin(corpus or files[0].stem, license, language, engagement_kind)
-    filters = _filters(
+    filters = make_filters(
         min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates, min_engagement
     )
-    tally = _new_tally()
+    tally = Tally()
 
     def lines() -> Iterator[Line]:
         if form is Stories.writingprompts:
@@ -128,13 +123,13 @@ def stories(
                 raise RecipeError(f"writingprompts takes two files, the source and the target; {len(files)} were named")
             yield from read_source_target(files[0], files[1], tally.rules)
         elif form is Stories.posts:
-            yield from _each(files, read_posts)
+            yield from each_file(files, read_posts)
         else:
-            columns = _mapping(mapping, "stories")
-            yield from _each(files, lambda path: read_mapped(path, columns))
+            columns = mapping_of(mapping, "stories")
+            yield from each_file(files, lambda path: read_mapped(path, columns))
 
-    rows = clean_stories(_bar(lines()), origin, tally, _author_key)
-    _write(rows, filters, tally, out, "stories")
+    rows = clean_stories(with_bar(lines()), origin, tally, author_key)
+    write_rows(rows, filters, tally, out, "stories")
 
 
 @imports.command("pairs")
@@ -173,8 +168,8 @@ def pairs(
     from storyalign.corpus.imported_rows import clean_instances, clean_pairs, pairs_of
 
     origin = Origin(corpus or files[0].stem, license, language)
-    filters = _filters(min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates)
-    tally = _new_tally()
+    filters = make_filters(min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates)
+    tally = Tally()
     readers: dict[Pairs, Callable[[Path], Iterator[Line]]] = {
         Pairs.litbench_train: sets.read_litbench_train,
         Pairs.ultrafeedback: sets.read_ultrafeedback,
@@ -184,19 +179,21 @@ def pairs(
     if form is Pairs.litbench_test:
         if comments is None:
             raise RecipeError("litbench-test holds ids alone; name a file with the comments: --comments FILE")
-        find = sets.comments_in(comments)
+        find = sets.comments_in(comments, sets.litbench_test_ids(files))
         readers[form] = lambda path: sets.read_litbench_test(path, find)
     elif form is Pairs.columns:
-        columns = _mapping(mapping, "pairs")
+        columns = mapping_of(mapping, "pairs")
         readers[form] = lambda path: read_mapped(path, columns)
     if form in readers:
-        rows = clean_pairs(_bar(_each(files, readers[form])), origin, tally)
+        rows = clean_pairs(with_bar(each_file(files, readers[form])), origin, tally)
     else:
         groups = _groups(form, files, score_key, lower_is_better, assume_human_best, tally)
         rows = (
-            pair for group in clean_instances(_bar(groups), origin, tally) for pair in _counted(pairs_of(group), tally)
+            pair
+            for group in clean_instances(with_bar(groups), origin, tally)
+            for pair in _counted(pairs_of(group), tally)
         )
-    _write(rows, filters, tally, out, "pairs")
+    write_rows(rows, filters, tally, out, "pairs")
 
 
 @imports.command("benchmark")
@@ -229,14 +226,14 @@ def benchmark(
     from storyalign.corpus.imported_rows import clean_instances
 
     origin = Origin(corpus or files[0].stem, license, language)
-    filters, tally = _filters(1, None, None, None, False, None, keep_duplicates), _new_tally()
+    filters, tally = make_filters(1, None, None, None, False, None, keep_duplicates), Tally()
     if form is Benchmarks.columns:
-        columns = _mapping(mapping, "benchmark")
-        lines = _each(files, lambda path: read_mapped(path, columns))
+        columns = mapping_of(mapping, "benchmark")
+        lines = each_file(files, lambda path: read_mapped(path, columns))
     else:
         lines = _groups(form, files, score_key, lower_is_better, assume_human_best, tally)
-    rows = clean_instances(_bar(lines), origin, tally)
-    _write(_official(rows, files) if expect_paper_counts else rows, filters, tally, out, "instances")
+    rows = clean_instances(with_bar(lines), origin, tally)
+    write_rows(_official(rows, files) if expect_paper_counts else rows, filters, tally, out, "instances")
 
 
 def _official(rows: Iterable[Instance], files: list[Path]) -> Iterator[Instance]:
@@ -264,7 +261,7 @@ def _groups(
     from storyalign.files import Line
 
     if form.value == "rewardbench2":
-        yield from _each(files, read_rewardbench2)
+        yield from each_file(files, read_rewardbench2)
         return
     for path in files:
         found = load_evaluation_set(path, score_key=score_key, lower_is_better=lower, assume_human_best=human)
@@ -273,88 +270,10 @@ def _groups(
             yield Line(path, number, instance.to_row())
 
 
-def _counted(pairs: Iterable[Any], tally: Tally) -> Iterator[Any]:
+def _counted(pairs: Iterable[PreferencePair], tally: Tally) -> Iterator[PreferencePair]:
     """Count the pairs of a group in the place of the group."""
     for number, pair in enumerate(pairs):
         if number:
             tally.read += 1
             tally.keep()
         yield pair
-
-
-def _filters(
-    min_words: int,
-    max_words: int | None,
-    languages: list[str] | None,
-    licenses: list[str] | None,
-    whole: bool,
-    near: float | None,
-    keep_duplicates: bool,
-    min_engagement: float | None = None,
-) -> Filters:
-    from storyalign.corpus.filters import Filters
-
-    return Filters(
-        min_words=min_words,
-        max_words=max_words,
-        languages=frozenset(languages or ()),
-        min_engagement=min_engagement,
-        licenses=frozenset(name.lower() for name in licenses or ()),
-        whole=whole,
-        exact_duplicates=not keep_duplicates,
-        near_duplicates=None if keep_duplicates else near,
-    )
-
-
-def _mapping(path: Path | None, kind: str) -> Any:
-    from storyalign.corpus.column_mapping import load_mapping
-
-    if path is None:
-        raise RecipeError("columns needs a YAML file that says which column is which field: --mapping FILE")
-    return load_mapping(path, kind)
-
-
-@cache
-def _person_keys() -> Any:
-    from storyalign.hub.person_keys import load_person_keys
-
-    return load_person_keys()
-
-
-def _author_key(name: str) -> str:
-    key: str = _person_keys().key(name)
-    return key
-
-
-def _each(files: list[Path], read: Callable[[Path], Iterator[Line]]) -> Iterator[Line]:
-    for path in files:
-        yield from read(path)
-
-
-def _new_tally() -> Tally:
-    from storyalign.corpus.tally import Tally
-
-    return Tally()
-
-
-def _bar(lines: Iterable[Line]) -> Iterable[Line]:
-    from tqdm import tqdm
-
-    bar: Iterable[Line] = tqdm(lines, unit=" rows", desc="reading", disable=None)
-    return bar
-
-
-def _write(rows: Iterable[Row], filters: Filters, tally: Tally, out: Path, unit: str) -> None:
-    from storyalign.corpus.filters import keep
-    from storyalign.files import write_jsonl
-
-    def to_write() -> Iterator[dict[str, Any]]:
-        for row in keep(rows, filters, tally):
-            yield row.to_row()
-        if not tally.kept:
-            raise DataError("\n  ".join(["no rows are left; nothing was written", *tally.lines()]))
-
-    write_jsonl(out, to_write())
-    for line in tally.lines():
-        typer.echo(line)
-    typer.echo(f"{out}: {tally.kept:,} {unit}")

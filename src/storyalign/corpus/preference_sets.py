@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,6 +73,21 @@ def read_litbench_test(path: str | Path, find: FindComment) -> Iterator[Line]:
         }
 
     return _rows(path, row)
+
+
+def litbench_test_ids(paths: Iterable[str | Path]) -> set[str]:
+    """Collect the ids of all comments that LitBench-Test asks for.
+
+    Raises:
+        RowError: a row has no such id.
+    """
+    ids: set[str] = set()
+    for line in itertools.chain.from_iterable(map(read_table, paths)):
+        try:
+            ids.update(_text(line.row, f"{name}_comment_id") for name in ("chosen", "rejected"))
+        except BadRow as error:
+            raise line.error(str(error)) from error
+    return ids
 
 
 def comments_in(path: str | Path, wanted: Iterable[str] | None = None) -> FindComment:
