@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: the table in under five minutes; ``--long`` adds memory growth. Run nothing beside it."""
+"""``python -m benchmarks``: the table in under five minutes; ``--long`` adds more. Run nothing beside it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import platform
 import sys
 import time
 
-from benchmarks import memory, scoring, training_speed
+from benchmarks import memory, preference_build, scoring, training_speed
 
-PARTS = ("scoring", "memory", "training")
+PARTS = ("scoring", "memory", "training", "build")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--long", action="store_true", help="also memory growth from 1,000 to 10,000 stories")
+    parser.add_argument("--long", action="store_true", help="also memory growth, and the build of 10,000 pairs")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds; the median is reported")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="measure these parts alone")
     options = parser.parse_args()
@@ -27,6 +27,7 @@ def main() -> int:
         *(scoring.run(options.rounds) if "scoring" in parts else ()),
         *(memory.run(long=options.long) if "memory" in parts else ()),
         *(training_speed.run(options.rounds) if "training" in parts else ()),
+        *(preference_build.run(rounds=options.rounds) if "build" in parts and options.long else ()),
     ]
     width = max(len(row.what) for row in rows)
     print(f"\n{'':{width}}    median  (lowest - highest)   goal")

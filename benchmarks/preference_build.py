@@ -1,6 +1,6 @@
 """Building ``story_preferences/`` against a bare pyarrow conversion of the same bytes, and memory as rows grow.
 
-    python -m benchmarks.preference_build --pairs 10000 --rounds 3
+python -m benchmarks.preference_build --pairs 10000 --rounds 3
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ GROWTH_GOAL = 1.15
 MEMORY_GOAL_MB = 2000
 
 
-def run(*, long: bool, rounds: int = 3, pairs: int = 2_000) -> list[Figure]:
-    """Measure the build; ``long`` adds growth of memory from a tenth of the pairs to all of them."""
+def run(*, rounds: int, pairs: int = 10_000) -> list[Figure]:
+    """Measure the build, and the growth of memory from a tenth of the pairs to all of them."""
     with tempfile.TemporaryDirectory() as temporary:
-        return measure(Path(temporary), 10_000 if long else pairs, rounds, growth=long)
+        return measure(Path(temporary), pairs, rounds, growth=True)
 
 
 def measure(folder: Path, pairs: int, rounds: int, *, growth: bool) -> list[Figure]:
@@ -65,21 +65,21 @@ def _one(what: str, raw: Path, out: Path) -> dict[str, float]:
 
     from storyalign.hub.dataset_folder import build_story_preferences
 
-    _drop_cached(raw)
+    _read_through(raw)
     begun = time.perf_counter()
     if what == "build":
         build_story_preferences([raw], out)
     else:
         out.mkdir(exist_ok=True)
         options = pyarrow.json.ReadOptions(block_size=16 << 20)
-        with pyarrow.json.open_json(raw, read_options=options) as batches:
-            with pyarrow.parquet.ParquetWriter(out / "pairs.parquet", batches.schema, compression="zstd") as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
+        batches = pyarrow.json.open_json(raw, read_options=options)
+        with pyarrow.parquet.ParquetWriter(out / "pairs.parquet", batches.schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
     return {"seconds": time.perf_counter() - begun, "peak_mb": _own_peak_mb()}
 
 
-def _drop_cached(raw: Path) -> None:
+def _read_through(raw: Path) -> None:
     """Read the file once, so that both ways find it in memory, as far as it fits there."""
     with raw.open("rb") as handle:
         while handle.read(1 << 24):
@@ -87,7 +87,6 @@ def _drop_cached(raw: Path) -> None:
 
 
 def _own_peak_mb() -> float:
-    """Peak of resident memory without pages of mapped files, which the kernel may drop at any time."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -191,7 +191,7 @@ class PreferencePair:
 
     def to_row(self) -> dict[str, Any]:
         """Turn the pair into a JSON-ready row with the columns of the ``story_preferences`` dataset and its split."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}  # asdict copies, and is ten times as slow
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,4 @@ def check_official_size(statistics: DatasetStatistics, name: str) -> None:
 
 
 def _key(text: bytes) -> int:
-    for wide in (b"\xc2\xa0", b"\xe3\x80\x80"):  # no-break and ideographic space
-        if wide in text:
-            text = text.replace(wide, b"")
     return xxh3_64_intdigest(text.translate(None, b" \t\n\r\v\f"), _TEXT)

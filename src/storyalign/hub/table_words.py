@@ -6,6 +6,7 @@ all time is spent in loops of C that leave the interpreter free, so the caller's
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,10 @@ def words_of_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArr
     begins[1:] &= ~solid[:-1]
     first = offsets[:-1][offsets[:-1] < len(data)]
     begins[first] = solid[first]  # a text's first byte follows on no other
-    places = np.flatnonzero(begins)
-    words += _per_text(places, offsets)
-    bare = _without_letters(places[classes[places] != _ALNUM], classes, offsets)
+    bounds = offsets.tolist()
+    words += [np.count_nonzero(begins[start:end]) for start, end in pairwise(bounds)]
+    begins &= classes != _ALNUM
+    bare = _without_letters(np.flatnonzero(begins), classes, offsets)
     return words - _per_text(bare, offsets)
 
 
@@ -69,7 +71,7 @@ def _mark_characters(
     classes: NDArray[np.uint8], data: NDArray[np.uint8], offsets: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Give the bytes of every character beyond ASCII its class, and count the CJK characters of each text."""
-    beyond = data >= 0x80
+    beyond = np.flatnonzero(data >= 0x80)
     codes = np.frombuffer(data[beyond].tobytes().decode().encode("utf-32-le"), dtype=np.uint32)
     if not codes.size:
         return np.zeros(len(offsets) - 1, dtype=np.int64)
@@ -79,8 +81,10 @@ def _mark_characters(
             _CHARACTERS[character] = _class_of(chr(character))
         kinds = _CHARACTERS[codes]
     cjk = kinds == _CJK
-    words = _per_text(np.flatnonzero(data >= 0xC0)[cjk], offsets)
-    kinds[cjk] = _SPACE
+    words = np.zeros(len(offsets) - 1, dtype=np.int64)
+    if cjk.any():
+        words = _per_text(np.flatnonzero(data >= 0xC0)[cjk], offsets)
+        kinds[cjk] = _SPACE
     classes[beyond] = np.repeat(kinds, 2 + (codes >= 0x800).view(np.uint8) + (codes >= 0x10000).view(np.uint8))
     return words
 

@@ -53,6 +53,8 @@ class GuidedContinuation:
     """Most of the guided continuation's runs of eight words that may stand in the true one."""
     length_ratio: float = 1.6
     spare: float = 0.2
+    extra_tokens: int = 400
+    """Room of a reply beyond what its words take; reasoning models need more."""
     temperature: float | None = 0.8
     seed: int = 0
 
@@ -111,7 +113,8 @@ def step(settings: GuidedContinuation, *, guided: bool) -> Step:
         values = {"beginning": fenced("beginning", row["premise"], tag), "words": str(row["words"])}
         if guided:
             values["guide"] = fenced("draft", row["continuation"], tag)
-        return Request(user_message(prompt.fill(**values)), _room(row["words"]), settings.temperature, settings.seed)
+        room = 3 * row["words"] + settings.extra_tokens
+        return Request(user_message(prompt.fill(**values)), room, settings.temperature, settings.seed)
 
     def read(row: Row, reply: str) -> Row:
         least = max(20, row["words"] // 4)
@@ -172,8 +175,3 @@ def copied_share(text: str, source: str) -> float:
 
 def _runs(words: list[str]) -> list[tuple[str, ...]]:
     return [tuple(words[i : i + COPY_RUN]) for i in range(max(1, len(words) - COPY_RUN + 1))]
-
-
-def _room(words: int) -> int:
-    """Bound a reply in tokens so that one of the length asked for always fits."""
-    return 4 * words + 400

@@ -49,8 +49,11 @@ class LlmPairs:
     """About so many words are asked for."""
     min_words: int = 100
     spare: float = 0.3
+    extra_tokens: int = 400
+    """Room of a reply beyond what its words take; reasoning models need more."""
     temperature: float | None = 0.8
     judge_tokens: int = 256
+    """Room of a verdict, reasoning included."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -106,7 +109,9 @@ def writing_step(settings: LlmPairs) -> Step:
     def request(row: Row) -> Request:
         premise = fenced("idea", row["prompt"], fence_tag((row["prompt"],)))
         text = prompt.fill(premise=premise, words=str(settings.words))
-        return Request(user_message(text), 4 * settings.words + 400, settings.temperature, row["seed"])
+        return Request(
+            user_message(text), 3 * settings.words + settings.extra_tokens, settings.temperature, row["seed"]
+        )
 
     def read(row: Row, reply: str) -> Row:
         return {**row, "story": read_story(reply, min_words=settings.min_words)}

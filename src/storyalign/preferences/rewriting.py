@@ -118,6 +118,8 @@ class Rewriting:
     min_words: int = 150
     max_words: int = 6_000
     spare: float = 0.2
+    extra_tokens: int = 400
+    """Room of a reply beyond what its words take; reasoning models need more."""
     temperature: float | None = 0.8
     seed: int = 0
 
@@ -182,7 +184,7 @@ def step(settings: Rewriting) -> Step:
             dimension=KINDS[row["kind"]].dimension,
             words=str(count_words(row["text"])),
         )
-        room = 4 * count_words(row["text"]) + 400
+        room = 3 * count_words(row["text"]) + settings.extra_tokens
         return Request(user_message(text), room, settings.temperature, settings.seed)
 
     def read(row: Row, reply: str) -> Row:
