@@ -3,9 +3,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from storyalign.corpus.duplicates import TextIndex, comparable_words, similarity
 from storyalign.errors import RecipeError
@@ -48,6 +51,17 @@ def test_case_punctuation_spaces_and_treebank_blanks_do_not_count(other: str) ->
     match = index.find(other)
     assert match is not None
     assert (match.key, match.similarity, match.exact) == ("first", 1.0, True)
+
+
+EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.text(alphabet=st.one_of(st.characters(exclude_characters="'’"), st.sampled_from("她海é“”…_ a1")), max_size=60)
+)
+def test_the_fast_ways_to_the_words_give_what_one_pattern_gives(raw: str) -> None:
+    assert comparable_words(raw) == re.findall(rf"[{EAST}]|[^\W_{EAST}]+", raw.casefold())
 
 
 def test_a_chinese_character_is_a_word() -> None:

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from storyalign.corpus.normalise import RULES, normalise
 
@@ -63,6 +66,25 @@ def test_what_is_written_well_stays_as_it_is(text: str) -> None:
 
 def test_a_text_of_nothing_but_chat_is_not_made_empty() -> None:
     assert normalise("Sure! Here is a story for you:") == "Sure! Here is a story for you:"
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(max_size=200))
+def test_no_text_is_too_odd_and_nothing_is_counted_without_a_change(raw: str) -> None:
+    counts = Counter[str]()
+    clean = normalise(raw, counts)
+    assert bool(counts) == (clean != raw) or counts.total() > 1  # two rules may undo each other's change
+    assert not set(clean) & set("\ufeff\u200b\x00\r\u2028")
+
+
+@pytest.mark.parametrize(
+    "piece", ["Sure! Here is ", "< newline ", "&amp;", " n't ", "``", "* ", "\n", "I hope you ", "Ã"]
+)
+def test_no_rule_is_slow_on_repetitions(piece: str) -> None:
+    # 200,000 characters: a rule whose time grows with the square would take minutes, not a second or two
+    begun = time.process_time()
+    normalise(piece * (200_000 // len(piece)))
+    assert time.process_time() - begun < 10
 
 
 def test_rules_have_different_names() -> None:

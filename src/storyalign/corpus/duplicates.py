@@ -1,4 +1,4 @@
-"""Exact and near duplicates among many texts, in one pass and about one kilobyte a text.
+"""Exact and near duplicates among many texts, in one pass and about four kilobytes a text.
 
 Exact: the same words in the same order, whatever the case, the punctuation, the white space, or a tokeniser's blanks.
 Near: texts that share many of their runs of three words (a Chinese or Japanese character is a word). Their Jaccard

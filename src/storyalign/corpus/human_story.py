@@ -139,7 +139,7 @@ def _clean(row: Mapping[str, Any], origin: Origin, tally: Tally, author_key: Aut
         title=title,
         abstract=abstract,
         category=_normal(row, "category", tally),
-        author_key=author_key(author) if author and author_key and not_a_story(author) is None else None,
+        author_key=author_key(author.strip()) if author and author_key and not_a_story(author) is None else None,
         engagement=engagement,
         engagement_kind=None if engagement is None else _text(row, "engagement_kind") or origin.engagement_kind,
         corpus=_text(row, "corpus") or origin.corpus,
