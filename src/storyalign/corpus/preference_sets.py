@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from storyalign.corpus.table_files import read_table
 from storyalign.corpus.writing_prompts import part_tag
 from storyalign.files import Line
-from storyalign.records import BadRow
+from storyalign.records import DIMENSIONS, BadRow
 
 Row = dict[str, Any]
 
@@ -225,6 +225,8 @@ def _rewardbench2(raw: Mapping[str, Any]) -> Iterator[Row]:
             "rejected": bad,
             "chosen_writer": writers[number],
             "rejected_writers": writers[len(good) :] if all(writers[len(good) :]) else None,
+            # In what the kit exports the subset is the dimension; no subset of RewardBench 2 is called like one.
+            "dimension": raw.get("subset") if raw.get("subset") in DIMENSIONS else None,
         }
 
 
