@@ -3,23 +3,20 @@
 It ignores JSON schemas and writes badly, so most rows come to nothing; what counts is that each one says why.
 """
 
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-import httpx
 import pytest
+import yaml
 
+from storyalign.benchmark.candidates import writing_step
+from storyalign.benchmark.recipe import Recipe
 from storyalign.cli.construct_storyrmb import storyrmb
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.llm.estimate import tokenizer_count
 from storyalign.llm.reply_log import ReplyLog
 from storyalign.llm.step_runs import requests_of
-from storyalign.models.base_model import resolve_base
 from tests.benchmark.scripted_authors import write_human_stories, write_recipe
-from tests.command import environment
-from tests.scripted_llm_server import free_port
+from tests.transformers_serve import served_model
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1500)]
 
@@ -30,23 +27,8 @@ def rows(path: Path) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    model, port = resolve_base(), free_port()
-    command = [Path(sys.executable).with_name("transformers"), "serve", "--host", "127.0.0.1", "--port", port]
-    log = (tmp_path_factory.mktemp("serve") / "log").open("w")
-    process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            assert process.poll() is None, Path(log.name).read_text()[-2000:]
-            try:
-                httpx.get(f"{url}/health", timeout=2)
-                break
-            except httpx.HTTPError:
-                time.sleep(0.5)
-        yield f"{url}/v1", str(model)
-    finally:
-        process.terminate()
-        process.wait()
+    with served_model(tmp_path_factory.mktemp("serve") / "log") as served:
+        yield served
 
 
 def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(server, tmp_path):
@@ -56,25 +38,21 @@ def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(
     recipe = write_recipe(
         tmp_path,
         url,
-        premises={"seeds_per_call": 2, "max_tokens": 120, "check": None, "files": ["own.jsonl"], "wanted": 2},
+        premises={"seeds_per_call": 1, "max_tokens": 60, "check": None, "files": ["own.jsonl"], "wanted": 1},
         human_premises={"wanted": 1},
-        candidates={"words": 40, "fewest_words": 5, "max_tokens": 200, "tries": 1},
-        ratings={"max_tokens": 60, "tries": 1},
+        candidates={"words": 20, "fewest_words": 5, "max_tokens": 150, "tries": 1},
+        ratings={"max_tokens": 24, "tries": 1},
     )
     text = recipe.read_text().replace(
-        "max_concurrency: 8", "max_concurrency: 1\n    timeout: 300\n    tokenizer: " + model
+        "max_concurrency: 8", "max_concurrency: 1\n    timeout: 600\n    tokenizer: " + model
     )
     for name in ("planner", *(f"writer-{x}" for x in "abcd"), *(f"judge-{x}" for x in "abcd")):
         text = text.replace(f"model: {name}-1", f"model: {model}")
     recipe.write_text(text)
     out = tmp_path / "out"
-    storyrmb(recipe=recipe, out=out, limit=2)
+    storyrmb(recipe=recipe, out=out, limit=1)
 
-    from storyalign.benchmark.recipe import Recipe
-    from storyalign.cli.construct_storyrmb import _read_recipe
-
-    settings = _read_recipe(recipe)
-    assert isinstance(settings, Recipe)
+    settings = Recipe.from_mapping(yaml.safe_load(recipe.read_text()))
     checked = 0
     for note in sorted(out.rglob("asked.json")):
         folder = note.parent
@@ -85,8 +63,6 @@ def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(
         for row in rows(folder / "dropped.jsonl"):
             assert row["reason"] and row["again"] is False, row
     # Prompt tokens: our count with the model's tokenizer against the server's own count.
-    from storyalign.benchmark.candidates import writing_step
-
     step, endpoint, folder = (
         writing_step("writer-a", settings),
         settings.endpoints["writer-a"],

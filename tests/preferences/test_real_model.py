@@ -8,22 +8,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 
 from storyalign.corpus.human_story import HumanStory
 from storyalign.corpus.judged_groups import read_judged_groups
 from storyalign.files import read_jsonl, write_jsonl
-from storyalign.models.base_model import resolve_base
 from storyalign.text import count_words
 from tests.command import environment, storyalign
 from tests.preferences.shelf import write_export
-from tests.scripted_llm_server import free_port
+from tests.transformers_serve import served_model
 
 pytestmark = [pytest.mark.full, pytest.mark.real_data, pytest.mark.timeout(1500)]
 
@@ -35,22 +32,8 @@ constants: {corpus: shelf, license: cc-by-4.0, engagement_kind: reads}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    model, port = resolve_base(), free_port()
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", "--host", "127.0.0.1", "--port", str(port)]
-    log = (tmp_path_factory.mktemp("serve") / "log").open("w")
-    process = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
-    try:
-        for _ in range(600):
-            assert process.poll() is None, Path(log.name).read_text()[-2000:]
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/health", timeout=2)
-                break
-            except httpx.HTTPError:
-                time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}/v1", str(model)
-    finally:
-        process.terminate()
-        process.wait()
+    with served_model(tmp_path_factory.mktemp("serve") / "log") as served:
+        yield served
 
 
 def real_stories(folder: Path) -> Iterator[dict]:
