@@ -12,6 +12,9 @@ from story_html import name, story_block, text
 
 from storyalign.records import Instance
 
+SAMPLE = "storyalign-sample"
+"""The embedded sample's name as a corpus; its source is simulated, so it is not shown."""
+
 SOURCE_NAMES = {"human_llm": "one human, three models", "llm_llm": "four models"}
 
 
@@ -68,7 +71,9 @@ def _group(instance: Instance, line: str, columns: str) -> str:
     facts = [instance.id]
     if instance.dimension:
         facts.insert(0, f"judged on {instance.dimension}")
-    if instance.source:
+    if instance.corpus == SAMPLE:
+        facts.insert(1, "synthetic sample")
+    elif instance.source:
         facts.insert(1, SOURCE_NAMES.get(instance.source, instance.source))
     return (
         f'<section class="sa-group"><p class="sa-premise" dir="auto">{text(instance.prompt)}</p>'

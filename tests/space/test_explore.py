@@ -14,6 +14,7 @@ from group_sources import VisitorSets, menu, operator_sets
 from story_scorer import OneAtATime
 from visitor_limits import InputRefused
 
+from storyalign.preferences.sample import sample_instances
 from tests.space.fake_scorer import FakeScorer
 from tests.space.groups import GROUPS, REWARDS, instance, small_set
 
@@ -71,6 +72,11 @@ def test_nothing_gives_the_answer_away_before_the_choice():
         assert "preferred" not in page and "sa-first" not in page
     # The page is the same but for the order of its stories: it knows nothing else of them.
     assert len({"".join(sorted(page)) for page in pages}) == 1
+
+
+def test_the_sample_does_not_pass_for_human_stories():
+    page = blind_html(sample_instances()[0], (0, 1, 2, 3))
+    assert "synthetic sample" in page and "models" not in page.split("sa-verdict")[0]
 
 
 def test_the_answer_names_writers_scorers_and_ties():
