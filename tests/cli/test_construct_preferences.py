@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -93,12 +94,14 @@ def test_killed_and_run_again_it_ends_with_the_same_rows(tmp_path: Path) -> None
             prepare(folder, running)
         assert construct("rewriting", whole).returncode == 0
         command = [sys.executable, "-m", "storyalign", "construct", "rewriting", "--recipe", broken / "recipe.yaml"]
-        process = subprocess.Popen([*command, "--out", broken / "run"], env=environment(), stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*command, "--out", broken / "run"], env=environment(), stderr=subprocess.DEVNULL, start_new_session=True
+        )
         before = len(running.requests)
         deadline = time.monotonic() + 120
         while len(running.requests) < before + 9 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)  # with the helper processes of datatrove
         process.wait(timeout=60)
         assert not (broken / "run/rewriting/pairs.jsonl").exists()
         assert construct("rewriting", broken).returncode == 0

@@ -55,16 +55,18 @@ def test_all_pairs_come_through_in_two_splits(tmp_path: Path) -> None:
 def test_repetitions_are_dropped_and_counted(tmp_path: Path) -> None:
     first = row(0)
     swapped = {**first, "id": "swapped", "chosen": first["rejected"], "rejected": first["chosen"]}
-    near = {**row(4, id="near"), "chosen": "New. " + first["chosen"], "rejected": first["rejected"] + " End."}
-    report, pairs = mixed(tmp_path, [first, {**first, "id": "again"}, swapped, near, row(5, id="pair-0"), row(1)])
-    assert [pair.id for pair in pairs] == ["pair-0", "pair-1"]
+    two = row(2)
+    near = {**row(6, id="near"), "chosen": "New. " + two["chosen"], "rejected": two["rejected"] + " End."}
+    report, pairs = mixed(tmp_path, [first, {**first, "id": "again"}, swapped, two, near, row(5, id="pair-0"), row(1)])
+    assert [pair.id for pair in pairs] == ["pair-0", "pair-2", "pair-1"]
     assert report.tally.dropped == {mix.REPEATED: 2, mix.NEARLY_REPEATED: 1, mix.SAME_ID: 1}
 
 
 def test_one_story_with_two_rewritings_is_no_repetition(tmp_path: Path) -> None:
     first = row(0)
-    _, pairs = mixed(tmp_path, [first, {**first, "id": "other", "rejected": prose("another rewriting", 200)}])
-    assert len(pairs) == 2
+    light = [{**first, "id": f"light-{n}", "rejected": first["chosen"].replace(".", f" {n}.", 1)} for n in range(2)]
+    _, pairs = mixed(tmp_path, [first, {**first, "id": "other", "rejected": prose("another rewriting", 200)}, *light])
+    assert len(pairs) == 4
 
 
 def test_what_leaks_stays_out(tmp_path: Path) -> None:

@@ -188,7 +188,9 @@ def _first_pass(
             tally.drop(LEAKS, where)
             continue
         matches = [index.find(story) for story in pair.stories] if index is not None else []
-        if _repeats(matches, groups, settings.repeated):
+        # Two rewritings of one story are two pairs, however little each of them changes.
+        threshold = 1.0 if pair.construction == "rewriting" else settings.repeated
+        if _repeats(matches, groups, threshold):
             tally.drop(NEARLY_REPEATED, where)
             continue
         ids.add(row_id)
