@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from storyalign.corpus.duplicates import THRESHOLD, TextIndex, comparable_words
+from storyalign.corpus.duplicates import THRESHOLD, Signature, TextIndex, comparable_words, sign
 from storyalign.records import Instance, PreferencePair
 
 EDGE_WORDS = 120
@@ -113,23 +113,31 @@ class LeakageIndex:
             for story in instance.stories:
                 self._stories.find_or_add(key, story)
 
-    def leaks(self, pair: PreferencePair) -> list[Leak]:
-        """Give the leaks of one pair; each of its texts is named once, by its closest likeness."""
+    def leaks(self, pair: PreferencePair, stories: tuple[Signature, Signature] | None = None) -> list[Leak]:
+        """Give the leaks of one pair; each of its texts is named once, by its closest likeness.
+
+        Args:
+            pair: the pair.
+            stories: the signatures of its stories, where they are at hand.
+        """
+        chosen, rejected = stories or (sign(pair.chosen), sign(pair.rejected))
         found = (
-            self._leak(pair, "prompt", pair.prompt, (("premise", self._premises), ("story", self._stories))),
-            self._leak(pair, "chosen", pair.chosen, (("story", self._stories),)),
-            self._leak(pair, "rejected", pair.rejected, (("story", self._stories),)),
+            self._leak(pair, "prompt", sign(pair.prompt), (("premise", self._premises), ("story", self._stories))),
+            self._leak(pair, "chosen", chosen, (("story", self._stories),)),
+            self._leak(pair, "rejected", rejected, (("story", self._stories),)),
         )
         return [leak for leak in found if leak]
 
     def _leak(
-        self, pair: PreferencePair, which: str, text: str, indexes: tuple[tuple[str, TextIndex], ...]
+        self, pair: PreferencePair, which: str, signature: Signature, indexes: tuple[tuple[str, TextIndex], ...]
     ) -> Leak | None:
-        looked_up = [(what, index, text) for what, index in indexes]
+        text: str = getattr(pair, which)
+        looked_up: list[tuple[str, TextIndex, str, str | Signature]] = [(w, i, text, signature) for w, i in indexes]
         if edges := _edges(text):
-            looked_up += [("beginning", self._beginnings, edges[0]), ("end", self._ends, edges[1])]
-        for what, index, part in looked_up:
-            if match := index.find(part):
+            first, last = edges
+            looked_up += [("beginning", self._beginnings, first, first), ("end", self._ends, last, last)]
+        for what, index, part, key in looked_up:
+            if match := index.find(key):
                 name, instance_id = self._places[int(match.key)]
                 excerpt = " ".join(part.split())[:_SHOWN]
                 return Leak(pair.id, which, what, name, instance_id, round(match.similarity, 3), excerpt)

@@ -47,6 +47,29 @@ class Match(NamedTuple):
         return self.similarity == 1.0
 
 
+class Signature(NamedTuple):
+    """What an index knows of a text. Made once, it serves several indexes: making it is most of their work."""
+
+    exact: bytes
+    """Digest of the words in their order."""
+    values: Any
+    """MinHash of the runs of words; None where near duplicates are not looked for."""
+
+
+def sign(text: str, *, near: bool = True) -> Signature:
+    """Make the signature of a text.
+
+    Raises:
+        MissingExtraError: rensa is not installed.
+    """
+    words = comparable_words(text)
+    values = None
+    if near:
+        values = _rensa().RMinHash(N_VALUES, 42)
+        values.update(list(_runs(words)))
+    return Signature(_digest(words), values)
+
+
 class TextIndex:
     """Texts by exact content and by similarity.
 
@@ -65,43 +88,36 @@ class TextIndex:
         self._keys: list[str] = []
         self._exact: dict[bytes, int] = {}
         self._hashes: list[Any] = []
-        self._rensa = _rensa() if threshold is not None else None
-        self._bands = self._rensa.RMinHashLSH(threshold, N_VALUES, N_BANDS) if self._rensa else None
+        self._bands = None if threshold is None else _rensa().RMinHashLSH(threshold, N_VALUES, N_BANDS)
 
     def __len__(self) -> int:
         """Count the texts."""
         return len(self._keys)
 
-    def add(self, key: str, text: str) -> None:
+    def add(self, key: str, text: str | Signature) -> None:
         """Remember a text under a key; several texts may have the same one."""
-        words = comparable_words(text)
-        self._add(key, _digest(words), self._hash(words))
+        self._add(key, self._signed(text))
 
-    def find(self, text: str) -> Match | None:
+    def find(self, text: str | Signature) -> Match | None:
         """Give the text that is most like this one: the exact duplicate, else the most similar near duplicate.
 
         Among equals the one that was added first.
         """
-        words = comparable_words(text)
-        return self._find(_digest(words), self._hash(words))
+        return self._find(self._signed(text))
 
-    def find_or_add(self, key: str, text: str) -> Match | None:
+    def find_or_add(self, key: str, text: str | Signature) -> Match | None:
         """Give the most similar text that was added before; without one, remember this text and give None."""
-        words = comparable_words(text)
-        exact, values = _digest(words), self._hash(words)
-        match = self._find(exact, values)
+        signature = self._signed(text)
+        match = self._find(signature)
         if match is None:
-            self._add(key, exact, values)
+            self._add(key, signature)
         return match
 
-    def _hash(self, words: list[str]) -> Any:
-        if self._rensa is None:
-            return None
-        values = self._rensa.RMinHash(N_VALUES, 42)
-        values.update(list(_runs(words)))
-        return values
+    def _signed(self, text: str | Signature) -> Signature:
+        return text if isinstance(text, Signature) else sign(text, near=self._bands is not None)
 
-    def _add(self, key: str, exact: bytes, values: Any) -> None:
+    def _add(self, key: str, signature: Signature) -> None:
+        exact, values = signature
         number = len(self._keys)
         self._keys.append(key)
         self._exact.setdefault(exact, number)
@@ -109,7 +125,8 @@ class TextIndex:
             self._hashes.append(values)
             self._bands.insert(number, values)
 
-    def _find(self, exact: bytes, values: Any) -> Match | None:
+    def _find(self, signature: Signature) -> Match | None:
+        exact, values = signature
         if (number := self._exact.get(exact)) is not None:
             return Match(self._keys[number], 1.0)
         if self._bands is None or self._threshold is None:
@@ -132,8 +149,8 @@ def comparable_words(text: str) -> list[str]:
     if "'" in text:
         text = _CLITIC.sub(r"\1", text.replace(" n't", "nt")).replace("'", "")
     if not text.isascii():
-        for sign in _TYPOGRAPHY:
-            text = text.replace(sign, " ")
+        for mark in _TYPOGRAPHY:
+            text = text.replace(mark, " ")
     # The same words each way; the first two are several times as fast, and most texts are such.
     if text.isascii():
         return text.translate(_PUNCTUATION).split()

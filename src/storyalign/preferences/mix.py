@@ -18,7 +18,7 @@ from xxhash import xxh3_64_intdigest
 
 from storyalign.audit.leakage import LeakageIndex, LeakageReport
 from storyalign.audit.pair_cues import PairCues
-from storyalign.corpus.duplicates import Match, TextIndex
+from storyalign.corpus.duplicates import Match, TextIndex, sign
 from storyalign.corpus.tally import Tally
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, atomic_path, read_jsonl
@@ -182,12 +182,13 @@ def _first_pass(
         if content in contents or row_id in ids:
             tally.drop(REPEATED if content in contents else SAME_ID, where)
             continue
-        leaks = evaluation.leaks(pair) if evaluation is not None else []
+        signatures = (sign(pair.chosen), sign(pair.rejected)) if evaluation is not None or index is not None else None
+        leaks = evaluation.leaks(pair, signatures) if evaluation is not None else []
         report.leakage.add(pair, leaks)
         if leaks:
             tally.drop(LEAKS, where)
             continue
-        matches = [index.find(story) for story in pair.stories] if index is not None else []
+        matches = [index.find(signature) for signature in signatures or ()] if index is not None else []
         # Two rewritings of one story are two pairs, however little each of them changes.
         threshold = 1.0 if pair.construction == "rewriting" else settings.repeated
         if _repeats(matches, groups, threshold):
@@ -198,11 +199,11 @@ def _first_pass(
         owners = [_key("author", a) for a in line.row.get("author_keys") or ()]
         owners += [_key("story", s) for s in line.row.get("story_ids") or ()]
         number = groups.add((premise, *stories, *owners))
-        for match, story in zip(matches, pair.stories, strict=False):
+        for match, signature in zip(matches, signatures or (), strict=False):
             if match is not None:
                 groups.join(number, int(match.key))
             if index is not None and (match is None or not match.exact):
-                index.add(str(number), story)
+                index.add(str(number), signature)
         yield _Kept(file, line.offset, pair.id, pair.construction, pair.edit == "by_size")
 
 
