@@ -9,7 +9,7 @@ import pytest
 from storyalign.cli.construct_runs import Calls, CostLimitReached
 from storyalign.cli.construct_storyrmb import agreement, assemble, candidates, dimension, premises, storyrmb
 from storyalign.errors import DataError
-from storyalign.files import read_jsonl
+from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import Instance
 from tests.benchmark.scripted_authors import (
     JUDGES,
@@ -262,6 +262,13 @@ def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path):
     assemble(recipe=folder / "recipe.yaml", out=again)
     for name in ("routes", "tasks", "settled", "instances"):
         assert (again / f"{name}.jsonl").read_bytes() == (out / f"{name}.jsonl").read_bytes()
+    # A verdict is about the stories that were read; it settles no others.
+    groups = rows(again / "candidates.jsonl")
+    groups[0]["candidates"][3]["story"] += " And then it rained."
+    write_jsonl(again / "candidates.jsonl", groups)
+    dimension(recipe=folder / "recipe.yaml", out=again)
+    [waiting] = [row for row in rows(again / "settled_dropped.jsonl") if row["again"]]
+    assert (waiting["id"], waiting["reason"][:35]) == (groups[0]["id"], "waits for annotators: its stories c")
     with pytest.raises(DataError, match=r"no group of .* has this id"):
         dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[folder / "human.jsonl"])
 

@@ -1,6 +1,13 @@
 import pytest
 
-from storyalign.benchmark.premise_pool import evenly, filter_premises, human_premises, own_premise, review_verdicts
+from storyalign.benchmark.premise_pool import (
+    evenly,
+    filter_premises,
+    human_premises,
+    own_premise,
+    review_sheet,
+    review_verdicts,
+)
 from storyalign.benchmark.recipe import Recipe
 from storyalign.errors import DataError
 from storyalign.llm.steps import Dropped
@@ -93,3 +100,8 @@ def test_a_review_says_yes_no_or_nothing():
     assert review_verdicts(rows) == {"a": True, "b": False}
     with pytest.raises(DataError, match="review of a: keep is 'maybe'"):
         review_verdicts([{"id": "a", "keep": "maybe"}])
+
+
+def test_a_premise_is_never_a_formula():
+    [row] = review_sheet([{"id": "a", "prompt": "=HYPERLINK(1)"}], seed=1)
+    assert row == {"id": "a", "family": "", "premise": "'=HYPERLINK(1)", "keep": "", "note": ""}

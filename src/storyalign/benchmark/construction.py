@@ -44,6 +44,7 @@ from storyalign.errors import DataError
 from storyalign.files import RowsById, atomic_path, read_jsonl, write_jsonl, write_text
 from storyalign.llm.steps import Dropped, Job, Row
 from storyalign.records import BadRow
+from storyalign.text import digest
 
 Ask = Callable[[Sequence[Job]], object]
 """Runs steps at several endpoints at the same time, to their end."""
@@ -141,24 +142,33 @@ class Construction:
         return counts
 
     def take_verdicts(self, verdicts: Iterable[Row]) -> int:
-        """Take the annotators' settled verdicts in; later ones replace earlier ones of the same group."""
-        known = {row["id"]: row for row in self._verdicts().values()}
-        routes = RowsById(self._need("routes.jsonl", "agreement"))
+        """Take the annotators' settled verdicts in; later ones replace earlier ones of the same group.
+
+        Each is kept with a digest of the stories that it is about, so that it never settles others.
+        """
+        known = self._verdicts()
+        groups = RowsById(self._need("candidates.jsonl", "candidates"))
         for row in verdicts:
-            if str(row.get("id")) not in routes:
+            group = groups.get(str(row.get("id")))
+            if group is None:
                 raise DataError(f"verdict {row.get('id')!r}: no group of {self.folder} has this id")
-            known[row["id"]] = row
+            known[row["id"]] = {**row, "stories": _stories_digest(group)}
         return write_jsonl(self.folder / "verdicts.jsonl", known.values())
 
     def settle(self) -> Kept:
         """Settle the rankings and name the dimensions."""
         routes, verdicts = self._need("routes.jsonl", "agreement"), self._verdicts()
         rated = RowsById(self._need("ratings.jsonl", "ratings"))
+        groups = RowsById(self._need("candidates.jsonl", "candidates"))
 
         def settled() -> Iterator[Row | Dropped]:
             for line in read_jsonl(routes):
+                verdict = verdicts.get(line.row["id"])
+                if verdict is not None and verdict["stories"] != _stories_digest(_known(groups, line.row["id"])):
+                    yield Dropped(line.row["id"], "waits for annotators: its stories changed since their verdict", True)
+                    continue
                 try:
-                    row = settle(line.row, verdicts.get(line.row["id"]), self.recipe)
+                    row = settle(line.row, verdict, self.recipe)
                 except BadRow as error:
                     raise line.error(str(error)) from error
                 if isinstance(row, Dropped):
@@ -244,6 +254,10 @@ def _first(rows: Iterable[Row], limit: int | None) -> Iterator[Row]:
     from itertools import islice
 
     return islice(rows, limit)
+
+
+def _stories_digest(group: Row) -> str:
+    return digest(*(candidate["story"] for candidate in group["candidates"]))
 
 
 def _known(rows: RowsById, row_id: str) -> Row:

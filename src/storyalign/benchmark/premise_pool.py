@@ -148,11 +148,16 @@ def _human_row(row: Row) -> Row:
 def review_sheet(rows: Iterable[Row], seed: int) -> list[dict[str, str]]:
     """Make the rows of a table for people who look through premises: an empty ``keep`` to fill with yes or no."""
     sheet = [
-        {"id": row["id"], "family": row.get("family", ""), "premise": row["prompt"], "keep": "", "note": ""}
+        {"id": row["id"], "family": row.get("family", ""), "premise": _cell(row["prompt"]), "keep": "", "note": ""}
         for row in rows
     ]
     random.Random(seed).shuffle(sheet)  # so that nobody tires of the same family at the end
     return sheet
+
+
+def _cell(text: str) -> str:
+    """Keep a spreadsheet from running a text that looks like a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def review_verdicts(rows: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
