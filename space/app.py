@@ -25,7 +25,6 @@ from endpoints import best_of_n_endpoint, publish, rank_endpoint
 from explore_tab import ExploreTab
 from group_sources import HUB_ID, operator_sets
 from leaderboard_tab import LeaderboardTab
-from look import head, theme
 from rank_tab import RankTab
 from request_size import RequestSize
 from results_shelf import Board, published, read_results, result_places
@@ -35,7 +34,9 @@ from story_writer import StoryWriter, writer_of
 from visitor_limits import DEFAULT_LIMITS, Limits
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
+from storyalign.web.look import head, theme
 
+DESCRIPTION = "Rank stories the way readers would, explore story-preference data, and compare reward models."
 TITLE = "Which story would readers prefer?"
 LEAD = (
     "Give one idea and a few stories written for it. A model that learned from readers' choices puts them in order "
@@ -94,7 +95,7 @@ def launch(app: gr.Blocks, limits: Limits = DEFAULT_LIMITS, **options: Any) -> N
     """Start serving and return; ``options`` go to ``gr.Blocks.launch``."""
     app.launch(
         theme=theme(),
-        head=head(),
+        head=head(DESCRIPTION, Path(__file__).with_name("style.css")),
         max_file_size=limits.file_bytes,
         state_session_capacity=limits.sessions,
         enable_monitoring=False,

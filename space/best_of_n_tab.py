@@ -9,12 +9,12 @@ from typing import Any
 import gradio as gr
 from ranking import Ranking, rank_stories
 from ranking_html import ranking_html
-from story_html import message
 from story_scorer import OneAtATime, Scored
 from story_writer import MOST_STORIES, WORDS, StoryWriter, Written
 from visitor_limits import InputRefused, Limits
 
 from storyalign.errors import StoryAlignError
+from storyalign.web.story_html import message
 
 EMPTY = message(
     "empty",

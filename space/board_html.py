@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from board_view import BY_KEY, COLUMNS, KIND_NAMES, SOURCE_TITLES, View, count, interval
 from results_shelf import Board, Row
-from story_html import message, name, text
 
 from storyalign.accuracy import DIMENSIONS, SOURCES
 from storyalign.evaluation.comparison import Comparison
+from storyalign.web.story_html import message, name, text
 
 CHARTED = 6
 

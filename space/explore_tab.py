@@ -13,13 +13,13 @@ from choice_book import ChoiceBook
 from group_html import blind_html, open_html, tally_html
 from group_selection import Rewards, Wish, names_in, select, writers_in
 from group_sources import VisitorSets, menu
-from story_html import message
 from story_scorer import OneAtATime
 from visitor_limits import InputRefused
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import StoryAlignError
 from storyalign.records import Instance
+from storyalign.web.story_html import message
 
 ANY = "any"
 BLIND, OPEN = "Guess first", "Show everything"

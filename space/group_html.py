@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from blind_choice import Tally
 from ranking_html import signed
-from story_facts import length_of
-from story_html import name, story_block, text
 
 from storyalign.records import Instance
+from storyalign.text import length_of
+from storyalign.web.story_html import name, story_block, text
 
 SAMPLE = "storyalign-sample"
 """The embedded sample's name as a corpus; its source is simulated, so it is not shown."""

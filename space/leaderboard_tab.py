@@ -10,10 +10,10 @@ import gradio as gr
 from board_html import board_html, charts_html, comparison_html
 from board_view import BY_KEY, KIND_NAMES, KINDS, View, shown_rows
 from results_shelf import Board
-from story_html import message
 
 from storyalign.errors import StoryAlignError
 from storyalign.evaluation.comparison import compare_scorers
+from storyalign.web.story_html import message
 
 SEARCH_CHARS = 100
 

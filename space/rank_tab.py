@@ -10,11 +10,11 @@ from examples_shelf import Example, read_examples
 from ranking import Ranking, rank_stories
 from ranking_html import ranking_html
 from story_files import SUFFIXES, Dropped, read_story_files
-from story_html import message
 from story_scorer import OneAtATime
 from visitor_limits import InputRefused, Limits, check_request
 
 from storyalign.errors import StoryAlignError
+from storyalign.web.story_html import message
 
 START = 3
 """Story boxes that are open at first."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ranking import RankedStory, Ranking
 from ranking_files import data_link, ranking_csv, ranking_json
-from story_html import folded_story, message, name, text
+
+from storyalign.web.story_html import folded_story, message, name, text
 
 
 def ranking_html(ranking: Ranking) -> str:

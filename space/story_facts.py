@@ -6,11 +6,8 @@ import re
 from dataclasses import dataclass
 
 from storyalign.audit.surface import surface_cues
-from storyalign.text import count_words
+from storyalign.text import say_length, script_language
 
-_KANA = re.compile("[\u3040-\u30ff]")
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f]")
-_LETTER = re.compile(r"[^\W\d_]")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -33,7 +30,7 @@ class StoryFacts:
     @property
     def length(self) -> str:
         """The length as people say it."""
-        return _length(self.words, self.language)
+        return say_length(self.words, self.language)
 
 
 def story_facts(story: str) -> StoryFacts:
@@ -48,21 +45,3 @@ def story_facts(story: str) -> StoryFacts:
         invisible=len(_INVISIBLE.findall(story)),
         language=language,
     )
-
-
-def length_of(story: str) -> str:
-    """Say how long a story is, in words, or in characters where these are counted."""
-    return _length(count_words(story), script_language(story))
-
-
-def script_language(text: str) -> str:
-    """Guess the language from the script: ``ja`` with kana, ``zh`` where a fifth of the letters is Han, else ``en``."""
-    letters = len(_LETTER.findall(text))
-    han, kana = len(_HAN.findall(text)), len(_KANA.findall(text))
-    if letters and kana * 10 >= letters:
-        return "ja"
-    return "zh" if letters and han * 5 >= letters else "en"
-
-
-def _length(words: int, language: str) -> str:
-    return f"{words:,} {'words' if language == 'en' else 'characters'}"

@@ -27,7 +27,7 @@ FLOORS = (
     ("benchmark", "preferences", "annotation"),
     ("audit",),
     ("corpus",),
-    ("llm",),
+    ("llm", "web"),
     GROUND,
 )
 """From the roof down. A unit imports itself and lower floors; units of one floor never import each other."""

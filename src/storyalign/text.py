@@ -11,6 +11,10 @@ _CJK = re.compile(
     "\U00020000-\U0003134f]"  # Han, supplementary planes
 )
 
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f]")
+_LETTER = re.compile(r"[^\W\d_]")
+
 _WORD = re.compile(r"[^\W_]\S*")
 """A letter or digit and what follows it; punctuation alone, as between two characters, is no word."""
 
@@ -25,6 +29,32 @@ def count_words(text: str) -> int:
     """
     spaced, characters = _CJK.subn(" ", text)
     return characters + len(_WORD.findall(spaced))
+
+
+def script_language(text: str) -> str:
+    """Guess the language from the script: ``ja`` with kana, ``zh`` where a fifth of the letters is Han, else ``en``.
+
+    Enough to choose fonts and sentence rules.
+    """
+    letters = len(_LETTER.findall(text))
+    han, kana = len(_HAN.findall(text)), len(_KANA.findall(text))
+    if letters and kana * 10 >= letters:
+        return "ja"
+    return "zh" if letters and han * 5 >= letters else "en"
+
+
+def length_of(text: str) -> str:
+    """Say how long a text is, in words, or in characters where these are counted.
+
+    >>> length_of("The sea was calm."), length_of("海很平静。")
+    ('4 words', '4 characters')
+    """
+    return say_length(count_words(text), script_language(text))
+
+
+def say_length(words: int, language: str) -> str:
+    """Name the unit of a count of words."""
+    return f"{words:,} {'words' if language == 'en' else 'characters'}"
 
 
 def distinct_words(text: str) -> set[str]:

@@ -1,5 +1,7 @@
 import pytest
-from story_facts import script_language, story_facts
+from story_facts import story_facts
+
+from storyalign.text import script_language
 
 
 def test_burstiness_and_kurtosis_by_hand():

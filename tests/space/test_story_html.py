@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from ranking import rank_stories
 from ranking_files import ranking_csv, ranking_json
 from ranking_html import ranking_html
-from story_html import folded_story, message, name, story_block
 from story_scorer import Scored
+
+from storyalign.web.story_html import folded_story, message, name, story_block
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",

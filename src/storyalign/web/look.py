@@ -7,7 +7,8 @@ from pathlib import Path
 import gradio as gr
 from gradio.themes.utils import colors, sizes
 
-CSS = Path(__file__).resolve().parent / "style.css"
+CSS = Path(__file__).with_name("texts.css")
+"""Colours, and the rules for stories and messages, which every page shares."""
 
 INK = colors.Color(
     c50="#eef5f4", c100="#d8e9e6", c200="#b3d3ce", c300="#86b8b1", c400="#579a92", c500="#377d76",
@@ -19,12 +20,15 @@ PAPER = colors.Color(
 )  # fmt: skip
 
 
-DESCRIPTION = "Rank stories the way readers would, explore story-preference data, and compare reward models."
+def head(description: str, css: Path) -> str:
+    """Give what goes into the page's head; ``launch(css=...)`` would rewrite the rules.
 
-
-def head() -> str:
-    """Give what goes into the page's head; ``launch(css=...)`` would rewrite the rules."""
-    return f'<meta name="description" content="{DESCRIPTION}"><style>{CSS.read_text(encoding="utf-8")}</style>'
+    Args:
+        description: plain text without quotes, for search engines and previews.
+        css: the page's own rules.
+    """
+    rules = CSS.read_text(encoding="utf-8") + css.read_text(encoding="utf-8")
+    return f'<meta name="description" content="{description}"><style>{rules}</style>'
 
 
 def theme() -> gr.themes.Base:

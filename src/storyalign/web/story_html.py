@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from story_facts import script_language
+from storyalign.text import script_language
 
 _OPENING = 180
 

@@ -1,0 +1,1 @@
+"""What pages made with gradio have in common: the look, and texts shown as texts."""
