@@ -40,6 +40,7 @@ VERBS: tuple[str, ...] = (
     "doctor",
     "release",
     "export",
+    "annotate",
     "app",
 )
 """Modules of this package that hold verbs; each has ``register(app)``."""
