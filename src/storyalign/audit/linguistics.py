@@ -7,7 +7,7 @@ Differences are relative to the baseline, as in Table 8, and both sides are draw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -127,18 +127,23 @@ def writer_selections(groups: Sequence[StoryGroup], human: str = "human") -> lis
     return selections
 
 
-def describe(selections: Sequence[Selection]) -> list[Described]:
-    """Compute every figure of every selection; the first one is the baseline."""
+def describe(selections: Sequence[Selection], progress: Callable[[], object] = lambda: None) -> list[Described]:
+    """Compute every figure of every selection; the first one is the baseline.
+
+    Args:
+        selections: at least one.
+        progress: called after each story of each selection.
+    """
     premises = sorted({picked.premise for selection in selections for picked in selection.stories})
     places = {premise: place for place, premise in enumerate(premises)}
-    baseline = _sums(selections[0], places)
-    return [_describe(selection, _sums(selection, places), baseline, premises) for selection in selections]
+    sums = [_sums(selection, places, progress) for selection in selections]
+    return [_describe(selection, own, sums[0], premises) for selection, own in zip(selections, sums, strict=True)]
 
 
 _WIDTH = 2 * len(MEASURES) + 5
 
 
-def _sums(selection: Selection, places: Mapping[str, int]) -> Floats:
+def _sums(selection: Selection, places: Mapping[str, int], progress: Callable[[], object]) -> Floats:
     """Sum up by premise: value and weight of each measure, then the pooled moments; shape (premises, ``_WIDTH``)."""
     sums = np.zeros((len(places), _WIDTH))
     for picked in selection.stories:
@@ -149,6 +154,7 @@ def _sums(selection: Selection, places: Mapping[str, int]) -> Floats:
                 row[2 * column] += picked.weight * value
                 row[2 * column + 1] += picked.weight
         row[2 * len(MEASURES) :] += picked.weight * np.array(moments)
+        progress()
     return sums
 
 

@@ -7,7 +7,6 @@ story's own language. Every figure is of one story; means over stories are taken
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -96,14 +95,14 @@ def moving_type_token_ratio(words: Sequence[str], window: int = WINDOW) -> float
     >>> moving_type_token_ratio(["a", "b", "a", "a"], window=2)
     0.8333333333333334
     """
-    if len(words) < window:
+    windows = len(words) - window + 1
+    if windows < 1:
         return None
-    seen = Counter(words[:window])
-    total = len(seen)
-    for leaving, coming in zip(words, words[window:], strict=False):
-        seen[leaving] -= 1
-        if not seen[leaving]:
-            del seen[leaving]
-        seen[coming] += 1
-        total += len(seen)
-    return total / window / (len(words) - window + 1)
+    last: dict[str, int] = {}
+    total = 0
+    for place, word in enumerate(words):
+        # A word counts in every window that holds it here for the first time: those that begin behind its last place.
+        begins = max(last.get(word, -1) + 1, place - window + 1, 0)
+        total += max(0, min(place, windows - 1) - begins + 1)
+        last[word] = place
+    return total / window / windows

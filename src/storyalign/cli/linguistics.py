@@ -46,6 +46,8 @@ def linguistics(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
 ) -> None:
     """Describe language; the help text stands in ``register``."""
+    from tqdm import tqdm
+
     from storyalign.audit.linguistics import describe
     from storyalign.cli.linguistics_tables import print_linguistics
     from storyalign.cli.terminal import open_console, say
@@ -59,7 +61,9 @@ def linguistics(
     name, signature, selections = (
         _writers(choice) if by_writer else _scorers(choice, rewards, nulls=not no_null_scorers)
     )
-    described = describe(selections)
+    total = sum(len(selection.stories) for selection in selections)
+    with tqdm(total=total, desc="stories", unit="", leave=False, disable=None) as bar:
+        described = describe(selections, bar.update)
     out = open_console()
     print_linguistics(out, name, described, signature)
     if json_file:
