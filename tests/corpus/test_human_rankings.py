@@ -6,8 +6,13 @@ import os
 
 import pytest
 
+from storyalign.annotation.tasks import Task
+from storyalign.annotation.verdicts import Answer, make_verdict
 from storyalign.corpus.human_rankings import judged_rankings, read_rankings, stored_order
+from storyalign.corpus.premise_lists import Premise
 from storyalign.errors import DataError, RecipeError, RowError
+from storyalign.evaluation.drafts import DraftStore, plan, write_candidates
+from storyalign.files import read_jsonl
 from storyalign.records import Instance
 from tests.rows import group_row, storyrmb_row, write_rows
 
@@ -75,6 +80,21 @@ def test_verdicts_of_the_annotation_page(tmp_path):
         broken = write_rows(tmp_path / "b.jsonl", [{"id": "g1", "annotator": "a", "ranking": ranking}])
         with pytest.raises(RowError, match=r"b\.jsonl:1"):
             read_rankings([broken], LISTED)
+
+
+def test_candidates_go_to_annotators_and_their_verdicts_come_back(tmp_path):
+    premise = Premise("p1", "A dog.")
+    drafts = plan([premise], 3, "settings")
+    store = DraftStore(tmp_path / "drafts.jsonl")
+    store.stories = {d.id: {"id": d.id, "story": f"Story {d.number}.", "writer": "w"} for d in drafts}
+    write_candidates(tmp_path / "candidates.jsonl", drafts, store, "mine")
+    (line,) = read_jsonl(tmp_path / "candidates.jsonl")
+    task = Task.from_row(line.row)
+    assert task.mode == "best-of-n"
+    verdict = make_verdict(task, Answer(ranking=(2, 0, 1)), "k1", "independent", None)
+    path = write_rows(tmp_path / "verdicts.jsonl", [verdict.to_row()])
+    listed = {task.id: task.stories}
+    assert read_rankings([path], listed).groups["p1"]["k1"] == {"Story 1.": 2.0, "Story 2.": 3.0, "Story 3.": 1.0}
 
 
 def test_equal_means_stay_equal():
