@@ -41,11 +41,11 @@ def judge(asked: str) -> str:
     return f'{{"best": {1 + texts.index(min(texts))}}}'
 
 
-def write_recipe(path: Path, url: str, stories: Path, **sections: Any) -> Path:
+def write_recipe(path: Path, url: str, *stories: Path, **sections: Any) -> Path:
     """Write a small recipe with all four constructions."""
     fast = {"url": url, "tries": 2, "first_pause": 0.05, "timeout": 60.0, "max_concurrency": 8}
     recipe = {
-        "stories": [str(stories)],
+        "stories": list(map(str, stories)),
         "endpoints": {name: {**fast, "model": name} for name in ("small", "large", "other")},
         "back_generation": {"endpoint": "large", "target": 12, "min_ratio": 2.0, "min_count": 3},
         "rewriting": {"writers": ["large", "other"], "target": 20, "per_story": 2},

@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from storyalign.corpus.human_story import HumanStory
+from storyalign.corpus.judged_groups import read_judged_groups
 from storyalign.files import read_jsonl
 from tests.cli.construction import clever, write_recipe
 from tests.command import environment, storyalign
-from tests.preferences.shelf import story_row, write_shelf
+from tests.preferences.shelf import story_row, write_export, write_shelf
 from tests.rows import write_rows
 from tests.scripted_llm_server import Fault, Running, scripted_server
 
@@ -147,3 +149,50 @@ def test_without_writers_the_offline_edits_rewrite(tmp_path: Path) -> None:
         done = construct("rewriting", tmp_path, "--limit", "4")
     assert (done.returncode, running.requests) == (0, [])
     assert len(rows(tmp_path / "run/rewriting/pairs.jsonl")) == 4
+
+
+@pytest.mark.real_data
+@pytest.mark.timeout(600)
+def test_real_stories_and_an_export_become_a_dataset_without_the_benchmarks_stories(tmp_path: Path) -> None:
+    if not os.environ.get("STORYALIGN_REAL_DATA"):
+        pytest.skip("STORYALIGN_REAL_DATA is not set")
+    data = Path(os.environ["STORYALIGN_REAL_DATA"])
+    human = [
+        HumanStory(f"{name}-{g.id}", g.premise, c.story, corpus=name, license=g.license, language=g.language).to_row()
+        for name in ("hanna", "fastdetect_wp", "confederacy")
+        for g in read_judged_groups(data / f"{name}.jsonl")
+        for c in g.candidates
+        if c.human and c.story
+    ]
+    write_rows(tmp_path / "real.jsonl", human)
+    write_export(tmp_path / "export.csv", COUNT)
+    (tmp_path / "export.yaml").write_text(
+        "columns: {title: title, abstract: abstract, story: content, category: category, author: author,"
+        " engagement: reads}\nconstants: {corpus: shelf, license: cc-by-4.0, engagement_kind: reads}\n"
+    )
+    mapping = ("--mapping", tmp_path / "export.yaml", "--out", tmp_path / "shelf.jsonl")
+    imported = storyalign("import", "stories", "columns", tmp_path / "export.csv", *mapping)
+    assert imported.returncode == 0, imported.stderr
+    mix = {"targets": {}, "total": None, "against": [str(data / "hanna.jsonl"), str(data / "lamp_rank.jsonl")]}
+    with scripted_server(clever) as running:
+        write_recipe(
+            tmp_path / "recipe.yaml",
+            running.url,
+            tmp_path / "shelf.jsonl",
+            tmp_path / "real.jsonl",
+            premises=[str(data / "mops/curated.jsonl")],
+            rewriting={"writers": ["large"], "target": 200},
+            guided_continuation={"writers": ["large", "other"], "target": 100, "min_words": 150},
+            mix=mix,
+        )
+        done = construct("preferences", tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    pairs, report = rows(tmp_path / "run/pairs.jsonl"), json.loads((tmp_path / "run/report.json").read_text())
+    corpora = Counter(row["corpus"] for row in pairs if row["construction"] == "rewriting")
+    # every pair made of a story of hanna is a leak, and no other story is in either evaluation set
+    assert set(corpora) == {"shelf", "fastdetect_wp", "confederacy"}
+    assert {leak["evaluation_set"].split()[0] for k in report["leakage"]["examples"].values() for leak in k} == {
+        "hanna.jsonl"
+    }
+    built = storyalign("build", "story_preferences", "--raw", tmp_path / "run/pairs.jsonl", "--out", tmp_path / "sp")
+    assert built.returncode == 0, built.stderr
