@@ -17,6 +17,9 @@ Out = Annotated[Path, typer.Option("--out", help="Folder to write; an older buil
 Sample = Annotated[
     bool, typer.Option("--sample", help="The rows are the kit's synthetic sample; the card says so first.")
 ]
+People = Annotated[
+    Path | None, typer.Option("--people", help="What construct people-agreement --json wrote; the card says it.")
+]
 OfficialSize = Annotated[
     bool, typer.Option("--official-size", help="Refuse any other size than the paper's 1,133 instances.")
 ]
@@ -46,7 +49,9 @@ def storyrmb(
 
 
 @app.command("story_preferences")
-def story_preferences(raw: Raw, out: Out = Path("story_preferences"), sample: Sample = False) -> None:
+def story_preferences(
+    raw: Raw, out: Out = Path("story_preferences"), sample: Sample = False, people: People = None
+) -> None:
     """Build the preference pairs.
 
     Example: storyalign build story_preferences --raw pairs.jsonl --raw more_pairs.jsonl --out story_preferences
@@ -56,7 +61,7 @@ def story_preferences(raw: Raw, out: Out = Path("story_preferences"), sample: Sa
     """
     from storyalign.hub.dataset_folder import build_story_preferences
 
-    _report(build_story_preferences(raw, out, sample=sample, track=_bar), "pairs")
+    _report(build_story_preferences(raw, out, sample=sample, people=people, track=_bar), "pairs")
 
 
 def _bar(lines: Iterable[Line]) -> Iterable[Line]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from storyalign._version import __version__
 from storyalign.hub.dataset_configs import ConfigFacts
 from storyalign.hub.dataset_statistics import DatasetStatistics
+from storyalign.hub.people_figures import PeopleFigure
 from storyalign.records import DIMENSIONS, PAIR_LABELS, SOURCES
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class CardFacts:
     configs: list[ConfigFacts]
     features: Features
     statistics: DatasetStatistics
+    people: tuple[PeopleFigure, ...] = ()
+    """How often people agreed, where they were asked."""
 
 
 def render_card(facts: CardFacts) -> str:

@@ -16,6 +16,7 @@ from storyalign.hub.dataset_card import CardFacts, is_built_folder, render_card
 from storyalign.hub.dataset_configs import ConfigFiles
 from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.hub.parquet_shards import SHARD_BYTES
+from storyalign.hub.people_figures import PeopleFigure, read_people_figures
 from storyalign.hub.row_checks import Repetitions, check_no_sample, check_official_size, check_sample
 from storyalign.records import PAIR_LABELS, SOURCES, BadRow, Instance, PreferencePair
 
@@ -84,6 +85,7 @@ def build_story_preferences(
     out: str | Path,
     *,
     sample: bool = False,
+    people: str | Path | None = None,
     track: Track = iter,
     shard_bytes: int = SHARD_BYTES,
 ) -> BuiltFolder:
@@ -93,6 +95,7 @@ def build_story_preferences(
         raw: JSONL files with the columns of the pairs, and ``split`` (``train`` where it is missing).
         out: the folder; an older build there is replaced, anything else is not.
         sample: the rows are the kit's synthetic sample; they are checked for that, and the card says so first.
+        people: what ``storyalign construct people-agreement --json`` wrote; the card says it.
         track: called with the rows of all files; for a progress bar.
         shard_bytes: text in one Parquet file, about.
 
@@ -100,7 +103,8 @@ def build_story_preferences(
         RowError: a row is broken, repeats another one, or shares a text with the other split.
         DataError: there are no rows, or ``out`` holds something that no build wrote.
     """
-    return _build(_PREFERENCES, raw, Path(out), sample, False, track, shard_bytes)
+    figures = () if people is None else read_people_figures(people)
+    return _build(_PREFERENCES, raw, Path(out), sample, False, track, shard_bytes, figures)
 
 
 def _build(
@@ -111,6 +115,7 @@ def _build(
     official: bool,
     track: Track,
     shard_bytes: int,
+    people: tuple[PeopleFigure, ...] = (),
 ) -> BuiltFolder:
     out = out.resolve()
     _require_replaceable(out)
@@ -131,7 +136,7 @@ def _build(
             if official:
                 check_official_size(statistics, names)
             configs = files.close()
-            card = render_card(CardFacts(kind.name, sample, official, configs, script.FEATURES, statistics))
+            card = render_card(CardFacts(kind.name, sample, official, configs, script.FEATURES, statistics, people))
             (folder / "README.md").write_text(card, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{out}: cannot be written ({error.strerror or error}); nothing was changed") from error
