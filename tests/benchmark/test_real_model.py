@@ -40,7 +40,7 @@ def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(
         url,
         premises={"seeds_per_call": 1, "max_tokens": 60, "check": None, "files": ["own.jsonl"], "wanted": 1},
         human_premises={"wanted": 1},
-        candidates={"words": 20, "fewest_words": 5, "max_tokens": 150, "tries": 1},
+        candidates={"words": 20, "fewest_words": 5, "max_tokens": 110, "tries": 1},
         ratings={"max_tokens": 24, "tries": 1},
     )
     text = recipe.read_text().replace(
