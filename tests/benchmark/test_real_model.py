@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from storyalign.benchmark.candidates import writing_step
+from storyalign.benchmark.ratings import rating_step
 from storyalign.benchmark.recipe import Recipe
 from storyalign.cli.construct_storyrmb import storyrmb
 from storyalign.files import read_jsonl, write_jsonl
-from storyalign.llm.estimate import tokenizer_count
-from storyalign.llm.reply_log import ReplyLog
-from storyalign.llm.step_runs import requests_of
+from storyalign.llm.estimate import counted_calls, tokenizer_count
+from storyalign.llm.step_runs import run_step
 from tests.benchmark.scripted_authors import write_human_stories, write_recipe
 from tests.transformers_serve import served_model
 
@@ -53,31 +53,33 @@ def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(
     storyrmb(recipe=recipe, out=out, limit=1)
 
     settings = Recipe.from_mapping(yaml.safe_load(recipe.read_text()))
-    checked = 0
     for note in sorted(out.rglob("asked.json")):
         folder = note.parent
         ids = [row["id"] for name in ("rows", "dropped") for row in rows(folder / f"{name}.jsonl")]
-        asked = [row["id"] for row in rows(folder / "replies/00000.jsonl")]
+        asked = [row["id"] for path in folder.glob("replies/*.jsonl") for row in rows(path)]
         assert sorted(ids) == sorted(asked)
         assert len(set(ids)) == len(ids)
         for row in rows(folder / "dropped.jsonl"):
             assert row["reason"] and row["again"] is False, row
-    # Prompt tokens: our count with the model's tokenizer against the server's own count.
-    step, endpoint, folder = (
-        writing_step("writer-a", settings),
-        settings.endpoints["writer-a"],
-        out / "candidates/writer-a",
-    )
-    log, count = ReplyLog(folder / "replies"), tokenizer_count(model)
-    for row, request in requests_of(step, folder / "source.jsonl", endpoint, None, set()):
-        outcome = log.outcome(row["id"], request)
-        if outcome.counted:
-            assert outcome.counted == pytest.approx(count(step.request(row).messages), rel=0.1)
-            checked += 1
     pool = rows(out / "premises.jsonl")
     assert {row["source"] for row in pool} == {"llm_llm", "human_llm"}
     groups, lost = rows(out / "candidates.jsonl"), rows(out / "candidates_dropped.jsonl")
     assert len(groups) + len(lost) == len(pool)
     print(f"{len(pool)} premises, {len(groups)} groups, {len(lost)} lost: {[row['reason'] for row in lost]}")
     print((out / "report.md").read_text())
-    assert checked or not rows(folder / "rows.jsonl")
+
+    # A judge of four stories: read or dropped with a reason; and our count of its prompt is the server's own.
+    stories = [{"story": f"The keeper waited {n} nights for the boat. Then it came."} for n in range(4)]
+    group = {"id": "g", "prompt": "A keeper waits for a boat.", "candidates": stories}
+    write_jsonl(tmp_path / "group.jsonl", [group])
+    judge, endpoints = rating_step("judge-a", settings), settings.endpoints
+    counts = run_step(judge, tmp_path / "group.jsonl", endpoints["judge-a"], tmp_path / "judge")
+    assert (counts.rows + counts.dropped, counts.failed) == (1, 0)
+    print(counts)
+    writing, written = writing_step("writer-a", settings), out / "candidates/writer-a"
+    counted = [
+        *counted_calls(judge, tmp_path / "group.jsonl", endpoints["judge-a"], tmp_path / "judge"),
+        *counted_calls(writing, written / "source.jsonl", endpoints["writer-a"], written),
+    ]
+    for messages, tokens in counted:
+        assert tokens == pytest.approx(tokenizer_count(model)(messages), rel=0.1)

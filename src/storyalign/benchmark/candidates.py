@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from storyalign.benchmark.recipe import Recipe
+from storyalign.corpus.duplicates import comparable_words
 from storyalign.files import RowsById
 from storyalign.llm.prompts import fence_tag, fenced, load_prompt
-from storyalign.llm.steps import Dropped, Request, Row, Step, user_message
+from storyalign.llm.steps import Dropped, Request, Row, RowDropped, Step, user_message
 from storyalign.llm.story_replies import read_story
 
 
@@ -36,7 +37,10 @@ def writing_step(writer: str, recipe: Recipe) -> Step:
         return Request(user_message(text), settings.max_tokens, settings.temperature, seed)
 
     def read(row: Row, reply: str) -> Row:
-        return {**row, "story": read_story(reply, min_words=settings.fewest_words)}
+        story = read_story(reply, min_words=settings.fewest_words)
+        if comparable_words(story) == comparable_words(row["prompt"]):
+            raise RowDropped("the reply repeats the premise")
+        return {**row, "story": story}
 
     return Step("writing", prompt, request, read, tries=settings.tries)
 
