@@ -14,20 +14,18 @@ if TYPE_CHECKING:
 
 
 def update_digest(hasher: _Hash, table: pa.Table) -> None:
-    """Feed every value of every row, in order: first lengths and all that is no text, then the texts themselves.
-
-    Long texts go in from Arrow's own memory, and the hash leaves the interpreter free meanwhile.
-    """
+    """Feed every value of every row, in order: first lengths and all that is no text, then the texts themselves."""
     columns = [column.combine_chunks() for column in table.columns]
     texts = [_text_bytes(column) for column in columns if _is_text(column)]
     values = [column.to_pylist() for column in columns if not _is_text(column)]
+    fed: list[bytes | memoryview] = []
     for row in range(table.num_rows):
         pieces = [None if not valid[row] else data[ends[row] : ends[row + 1]] for data, ends, valid in texts]
         sizes = [None if piece is None else len(piece) for piece in pieces]
-        hasher.update(orjson.dumps([sizes, [column[row] for column in values]]))
-        for piece in pieces:
-            if piece:
-                hasher.update(piece)
+        fed.append(orjson.dumps([sizes, [column[row] for column in values]]))
+        fed += filter(None, pieces)
+    # One call: each one gives the interpreter away, and has to wait until it gets it back.
+    hasher.update(b"".join(fed))
 
 
 def _is_text(column: Any) -> bool:
