@@ -48,7 +48,7 @@ def chromium():
 class Visitor:
     """One browser context; it notes errors of the page and requests that leave the server."""
 
-    def __init__(self, chromium, address, **options):
+    def __init__(self, chromium, address, first="Rank", **options):
         self.context = chromium.new_context(**options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
@@ -56,7 +56,8 @@ class Visitor:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._note(request.url, address))
         self.page.goto(address)
-        self.page.get_by_role("tab", name="Rank").wait_for()
+        if first:
+            self.page.get_by_role("tab", name=first).wait_for()
 
     def _note(self, url, address):
         if not url.startswith((address, "data:", "blob:")):
