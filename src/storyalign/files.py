@@ -53,10 +53,31 @@ def read_jsonl(path: str | Path) -> Iterator[Line]:
             try:
                 row = orjson.loads(data)
             except orjson.JSONDecodeError as error:
-                raise RowError(path, number, f"not valid JSON in UTF-8 ({error})") from error
+                raise RowError(path, number, f"not valid JSON ({_why_no_json(data, error)})") from error
             if not isinstance(row, dict):
-                raise RowError(path, number, f"expected a JSON object, found {type(row).__name__}")
+                advice = "; put each row on a line of its own, without the brackets" if isinstance(row, list) else ""
+                raise RowError(path, number, f"expected a JSON object, found {type(row).__name__}{advice}")
             yield Line(path, number, row, offset)
+
+
+def _why_no_json(data: bytes, error: orjson.JSONDecodeError) -> str:
+    """Say what kind of file this seems to be, and what to do about it."""
+    if data.startswith(b"\x1f\x8b"):
+        return "the file is compressed; unpack it with gunzip"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "the file is UTF-16; save it as UTF-8"
+    try:
+        data.decode()
+    except UnicodeDecodeError as wrong:
+        return f"byte {wrong.start + 1} of the line is not UTF-8; save the file as UTF-8"
+    rest = data[len(error.doc[: error.pos].encode()) :]
+    if rest.startswith((b"NaN", b"Infinity", b"-Infinity")):
+        return "JSON has no NaN and no infinity; write null"
+    if b"\r" in data.rstrip(b"\r\n"):
+        return "the lines end in CR alone; end them in LF"
+    if not rest.strip():
+        return "the line breaks off; a row is one whole line"
+    return f"{error.msg}, column {error.colno}"
 
 
 class RowsById:
@@ -96,16 +117,46 @@ class RowsById:
 
 
 @contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; it takes the place of ``path`` only if the block ends without an error."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def writing(path: str | Path) -> Iterator[None]:
+    """Turn what the machine says against writing ``path`` (no space, no right, a folder) into an error that names it.
+
+    Raises:
+        DataError: ``path`` cannot be written.
+    """
     try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        reason = error.strerror or " ".join(str(error).split())
+        raise DataError(f"{path}: cannot be written ({reason}); make room, or name another place") from error
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside ``path``; it takes the place of ``path`` only if the block ends without an error.
+
+    A link is followed. What is no regular file, as ``/dev/stdout`` or a named pipe, stays and gets the bytes.
+
+    Raises:
+        DataError: ``path`` cannot be written.
+    """
+    with writing(path):
+        if Path(path).is_dir():
+            raise DataError(f"{path}: is a folder; give the name of a file")
+        if Path(path).exists() and not Path(path).is_file():
+            with tempfile.TemporaryDirectory() as folder:
+                temporary = Path(folder) / "file"
+                yield temporary
+                with temporary.open("rb") as made, Path(path).open("wb") as device:
+                    shutil.copyfileobj(made, device)
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -135,27 +186,31 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Give a temporary folder beside ``path``; it takes the place of ``path`` only if the block ends without an error.
 
     An older folder there stays whole until then.
+
+    Raises:
+        DataError: ``path`` cannot be written.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    temporary.chmod(0o755)
-    try:
-        yield temporary
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-            try:
-                path.replace(old / path.name)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        temporary.chmod(0o755)
+        try:
+            yield temporary
+            if path.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
                 try:
-                    temporary.replace(path)
+                    path.replace(old / path.name)
+                    try:
+                        temporary.replace(path)
+                    except OSError:
+                        (old / path.name).replace(path)
+                        raise
                 except OSError:
-                    (old / path.name).replace(path)
+                    old.rmdir()
                     raise
-            except OSError:
-                old.rmdir()
-                raise
-            shutil.rmtree(old)
-        else:
-            temporary.replace(path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+                shutil.rmtree(old)
+            else:
+                temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)

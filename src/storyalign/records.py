@@ -235,11 +235,14 @@ class Reward:
             raise BadRow(f"candidate is {candidate!r}; expected 0, 1, 2, ...")
         if row["status"] not in ("scored", "too_long", "not_finite", "failed"):
             raise BadRow(f"unknown status {row['status']!r}")
+        tokens = row.get("n_tokens") or 0
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+            raise BadRow(f"n_tokens is {tokens!r}; expected a whole number")
         return cls(
             id=str(row["id"]),
             candidate=candidate,
             reward=_number(row, "reward"),
-            n_tokens=int(row.get("n_tokens") or 0),
+            n_tokens=tokens,
             truncated=bool(row.get("truncated")),
             status=row["status"],
             signature=str(row["signature"]),
@@ -278,6 +281,8 @@ def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
 
 def _id(row: Mapping[str, Any]) -> str | None:
     value = row.get("id")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+        raise BadRow("id is neither a text nor a whole number")
     return None if value is None or not str(value).strip() else str(value)
 
 

@@ -70,3 +70,23 @@ def test_nothing_to_export(tmp_path: Path) -> None:
     (tmp_path / "c/thesis.tex").write_text("x")
     with pytest.raises(DataError, match="holds something else"):
         export_trl([PreferencePair.from_row(pair_row(0))], tmp_path / "c")
+
+
+def test_no_export_replaces_the_dataset_that_it_reads(tmp_path: Path) -> None:
+    """A built dataset has a README and ``data`` too; only an older export makes way."""
+    built = tmp_path / "storyrmb"
+    (built / "data").mkdir(parents=True)
+    (built / "README.md").write_text("---\n---\n\n# StoryRMB\n")
+    instances = [Instance.from_row(storyrmb_row(0))]
+    pairs = [PreferencePair.from_row(pair_row(0))]
+    for _ in range(2):  # the second time over the first export
+        export_rewardbench2(instances, tmp_path / "rb2")
+        export_trl(pairs, tmp_path / "trl")
+    (tmp_path / "file").write_text("x")
+    for out in (built, tmp_path / "file", tmp_path / "trl"):
+        with pytest.raises(DataError, match="holds something else"):
+            export_rewardbench2(instances, out)
+    for out in (built, tmp_path / "file", tmp_path / "rb2"):
+        with pytest.raises(DataError, match="holds something else"):
+            export_trl(pairs, out)
+    assert (built / "README.md").read_text() == "---\n---\n\n# StoryRMB\n"

@@ -117,8 +117,9 @@ def test_fresh_forgets_everything(tmp_path):
 def test_a_foreign_file_is_named_with_its_line(tmp_path):
     out = tmp_path / "rewards.jsonl"
     out.write_text('{"id": "i0", "text": "a story"}\n')
-    with open_store(out) as store, pytest.raises(RowError, match=r"rewards.jsonl:1 \(id i0\): not a row of a rewards"):
-        store.known("s", REQUESTS)
+    with pytest.raises(RowError, match=r"rewards.jsonl:1: not a row of a rewards file"), open_store(out, fresh=True):
+        pass
+    assert out.exists()
 
 
 def _try_to_open(path, answer):
@@ -147,3 +148,10 @@ def test_two_runs_do_not_share_a_file(tmp_path):
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(DataError, match="is a folder"), open_store(tmp_path):
         pass
+
+
+def test_a_file_name_is_no_pattern(tmp_path):
+    with open_store(tmp_path / "[red]*?.jsonl") as store:
+        add(store, [reward(r) for r in REQUESTS])
+        assert store.finish("s", REQUESTS, {}, 0).scored == len(REQUESTS)
+    assert store.parts == []

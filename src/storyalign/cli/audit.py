@@ -9,6 +9,7 @@ import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
 from storyalign.cli.leakage_audits import LEAKAGE, leakage
+from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, RecipeError
 
 _SHORTCUTS = """
@@ -64,6 +65,7 @@ def shortcuts(
     from storyalign.evaluation.scored_sets import read_scored_set
     from storyalign.files import write_json
 
+    keep_inputs([data, rewards], json_file)
     choice = DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
     evaluation_set = choice.load()
     scored = read_scored_set(rewards, evaluation_set, choice.load_as_scored()) if rewards else None
@@ -93,6 +95,7 @@ def table(
     from storyalign.cli.terminal import open_console, say
     from storyalign.files import write_json
 
+    keep_inputs([source], json_file)
     if source in PAPER_TABLES:
         rows = paper_table(source)
         sizes = STORYRMB_SIZES if groups is None else _sizes(groups)

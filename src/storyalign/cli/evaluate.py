@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.scoring_runs import ScoringOptions, is_main_process, rewards_of
 from storyalign.errors import RecipeError
 
@@ -80,6 +81,7 @@ def evaluate(
     """Evaluate scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
     _check_ties(ties)
+    keep_inputs(paths, json_file, html, markdown, charts)
     options = ScoringOptions(
         dtype, max_length, truncate, batch_tokens, revision, trust_remote_code, mode, max_cost, yes
     )
@@ -122,6 +124,7 @@ def compare(
     if len(scorers) < 2:
         raise RecipeError("compare needs two rewards files or more, and then the data")
     _check_ties(ties)
+    keep_inputs(paths, json_file)
 
     from storyalign.cli.comparison_tables import print_comparisons
     from storyalign.cli.result_tables import print_results

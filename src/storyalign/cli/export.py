@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from storyalign.cli.outputs import keep_inputs
+
 export = typer.Typer(no_args_is_help=True, help="Write a dataset in another tool's format.", rich_markup_mode=None)
 
 Out = Annotated[Path, typer.Option(help="The folder to write.")]
@@ -28,6 +30,7 @@ def rewardbench2(
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.hub.rewardbench2 import export_rewardbench2
 
+    keep_inputs([data], out)
     rows = export_rewardbench2(load_evaluation_set(data).instances, out)
     typer.echo(f"{out}: {rows:,} rows")
 
@@ -48,6 +51,7 @@ def trl(
     from storyalign.hub.trl_pairs import export_trl
     from storyalign.records import PreferencePair
 
+    keep_inputs([data], out)
     payload = collect(dataset_folder(data), "dataset")
     if dataset_of(payload) != "story_preferences":
         raise DataError(f"{data}: holds no preference pairs; build them with storyalign build story_preferences")

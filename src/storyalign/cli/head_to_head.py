@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.scorer_choice import SCORERS_HELP
 from storyalign.errors import DataError, RecipeError
 
@@ -67,6 +68,7 @@ def head_to_head(
     from storyalign.evaluation.signatures import data_signature, scorer_signature
     from storyalign.files import write_json, write_text
 
+    keep_inputs([*scorers, choice.data, *(ranks or [])], json_file, markdown, chart)
     data, rankings = load_with_reference(choice, ranks or [])
     if rankings is None:
         raise DataError(f"{data.name}: no order to measure choices against; give --ranks, or --score-key for scores")

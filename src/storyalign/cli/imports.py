@@ -32,6 +32,7 @@ from storyalign.cli.import_steps import (
     write_rows,
 )
 from storyalign.cli.open_import import import_open
+from storyalign.cli.outputs import keep_inputs
 from storyalign.corpus.tally import Tally
 from storyalign.errors import DataError, RecipeError
 
@@ -111,6 +112,7 @@ def stories(
     from storyalign.corpus.human_story import Origin, clean_stories
     from storyalign.corpus.writing_prompts import read_posts, read_source_target
 
+    keep_inputs([*files, mapping], out)
     origin = Origin(corpus or files[0].stem, license, language, engagement_kind)
     filters = make_filters(
         min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates, min_engagement
@@ -167,6 +169,7 @@ def pairs(
     from storyalign.corpus.human_story import Origin
     from storyalign.corpus.imported_rows import clean_instances, clean_pairs, pairs_of
 
+    keep_inputs([*files, mapping], out)
     origin = Origin(corpus or files[0].stem, license, language)
     filters = make_filters(min_words, max_words, only_language, only_license, whole, near_duplicates, keep_duplicates)
     tally = Tally()
@@ -225,6 +228,7 @@ def benchmark(
     from storyalign.corpus.human_story import Origin
     from storyalign.corpus.imported_rows import clean_instances
 
+    keep_inputs([*files, mapping], out)
     origin = Origin(corpus or files[0].stem, license, language)
     filters, tally = make_filters(1, None, None, None, False, None, keep_duplicates), Tally()
     if form is Benchmarks.columns:

@@ -10,7 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from storyalign.audit.leakage import LeakageReport
+    from storyalign.cli.outputs import keep_inputs
+from storyalign.audit.leakage import LeakageReport
 
 LEAKAGE = """
 Find texts of PAIRS that stand in an evaluation set too: premises and stories, word for word or nearly so.
@@ -42,6 +43,7 @@ def leakage(
     from storyalign.corpus.pair_rows import read_pairs
     from storyalign.files import write_json
 
+    keep_inputs([pairs, *against], json_file)
     index, report = LeakageIndex(threshold), LeakageReport()
     for name in against:
         loaded = load_evaluation_set(name, needs_gold=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.outputs import keep_inputs
 
 if TYPE_CHECKING:
     from storyalign.audit.linguistics import Selection
@@ -54,6 +55,7 @@ def linguistics(
     from storyalign.errors import RecipeError
     from storyalign.files import write_json
 
+    keep_inputs(paths, json_file)
     *rewards, data = paths
     choice = DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
     if by_writer and (rewards or score_key or lower_is_better or assume_human_best):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Annotated
@@ -61,16 +62,30 @@ for _verb in VERBS:
 
 def run() -> None:
     """Entry point: exit code 0 when done, 2 for an error that the user can mend, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets its table
     try:
         app()
     except StoryAlignError as error:
         if os.environ.get("STORYALIGN_DEBUG"):
             raise
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_one_line(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:  # the machine refuses: no space, no right, a name too long
+        if os.environ.get("STORYALIGN_DEBUG"):
+            raise
+        what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        print(f"error: {_one_line(what)}", file=sys.stderr)
+        sys.exit(StoryAlignError.exit_code)
     except KeyboardInterrupt:
         print("stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
         sys.exit(130)
+
+
+def _one_line(message: str) -> str:
+    """Keep ids and texts of a file from breaking the line or steering the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from storyalign.cli.terminal import open_console
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import Reward
 from storyalign.text import count_words
@@ -147,14 +148,14 @@ def _print(ranking: list[RankedStory]) -> None:
     for row in ranking:
         table.add_row(
             "-" if row.reward is None else str(row.rank),
-            row.file,
+            Text(row.file),
             "none" if row.reward is None else f"{row.reward:.4f}",
             "" if row.beats_next is None else f"{row.beats_next:.1%}",
             str(row.words),
             str(row.n_tokens),
-            row.why_unscored or ("cut" if row.truncated else ""),
+            Text(row.why_unscored or ("cut" if row.truncated else "")),
         )
-    Console().print(table)
+    open_console().print(table)
     by_length = sorted(ranking, key=lambda row: -row.words)
     if len(ranking) > 2 and [row.file for row in by_length] == [row.file for row in ranking]:
         typer.echo("Note: ordering these stories by length, longest first, gives the same ranking.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import Config, Split
+from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import RecipeError
 
@@ -76,6 +77,7 @@ def score(
         raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
     if truncate not in (None, "head", "tail", "middle"):
         raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
+    keep_inputs([data, model], out)
 
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.models.allocator import keep_freed_memory

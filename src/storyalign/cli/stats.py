@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import Config
+from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, ModelError, RecipeError
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def stats(
     """Describe datasets; the help text stands in ``register``."""
     if context and tokenizer is None:
         raise RecipeError("--context counts tokens; name a tokenizer with --tokenizer")
+
+    keep_inputs([*data, tokenizer], json_file, markdown)
 
     from storyalign.cli.length_tables import lengths_markdown, print_lengths
     from storyalign.cli.terminal import open_console, say

@@ -23,7 +23,9 @@ class DatasetRow(NamedTuple):
 
     def error(self, problem: str) -> DataError:
         """Make the error that names this row."""
-        return DataError(f"{self.dataset}, row {self.number} (id {self.row.get('id')}): {problem}")
+        row_id = self.row.get("id")
+        identity = "" if row_id is None else f" (id {row_id})"
+        return DataError(f"{self.dataset}, row {self.number}{identity}: {problem}")
 
 
 class DatasetRows(NamedTuple):
@@ -54,6 +56,10 @@ def open_dataset(
     import datasets
 
     is_folder = Path(data).is_dir()
+    if not str(data).strip(" /\\"):
+        raise DataError(f"{str(data)!r}: no name of a dataset; give a folder, a JSONL file or a Hub id")
+    if Path(data).exists() and not is_folder:
+        raise DataError(f"{data}: neither a folder nor a regular file; write the rows into a file first")
     try:
         options: dict[str, Any] = {"streaming": True} if is_folder else {"revision": revision}
         splits = datasets.load_dataset(str(data), config, **options)

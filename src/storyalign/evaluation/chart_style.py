@@ -49,14 +49,20 @@ def new_axes(width: float, height: float, rows: int = 1) -> tuple[Figure, Any]:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG or SVG, as the name says; the same figure always gives the same bytes."""
+    """Write a figure as PNG or SVG, as the name says; the same figure always gives the same bytes.
+
+    All text is drawn as it is: a name that holds ``$`` is no formula.
+    """
     import matplotlib as mpl
+    from matplotlib.text import Text
 
     kind = path.suffix.lower().removeprefix(".")
     if kind not in ("png", "svg"):
         raise RecipeError(f"{path}: charts are written as .png or .svg")
     settings = {**STYLE, "svg.hashsalt": "storyalign", "svg.fonttype": "none"}
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
     with atomic_path(path) as temporary, mpl.rc_context(settings):
         figure.savefig(temporary, format=kind, metadata=metadata)
     return path

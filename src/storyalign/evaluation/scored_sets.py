@@ -7,6 +7,7 @@ stories, unknown ids and edited files are refused by name; none of them becomes 
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -128,7 +129,7 @@ _AGAIN = "run `storyalign score` again with the same --out: it scores only what 
 
 def _read_settings(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        if list(path.parent.glob(f"{path.name}.part-*")):
+        if list(path.parent.glob(f"{glob.escape(path.name)}.part-*")):
             raise DataError(f"{path}: its run has not ended; {_AGAIN}")
         raise DataError(f"{path}: no such file")
     sidecar = path.with_name(f"{path.name}.scorer.json")

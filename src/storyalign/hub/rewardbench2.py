@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from storyalign.errors import DataError
 from storyalign.files import atomic_folder
+from storyalign.hub.exported_folder import require_replaceable
 from storyalign.records import Instance
 
 COLUMNS = pa.schema(
@@ -66,8 +67,7 @@ def export_rewardbench2(instances: Iterable[Instance], out: Path) -> int:
     Raises:
         DataError: there are no instances, or ``out`` holds something else.
     """
-    if out.exists() and any(p.name not in ("README.md", "data") for p in out.iterdir()):
-        raise DataError(f"{out}: holds something else; name another --out")
+    require_replaceable(out, _HEADING)
     rows = 0
     with atomic_folder(out) as folder:
         (folder / "data").mkdir()
@@ -92,6 +92,8 @@ def _batches(instances: Iterable[Instance], size: int = 500) -> Iterator[list[In
         yield batch
 
 
+_HEADING = "# StoryRMB in the columns of RewardBench 2"
+
 _CARD = f"""---
 configs:
 - config_name: default
@@ -100,7 +102,7 @@ configs:
     path: {FILE}
 ---
 
-# StoryRMB in the columns of RewardBench 2
+{_HEADING}
 
 ```sh
 python scripts/run_v2.py --model MODEL --dataset THIS_FOLDER --do_not_save

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from storyalign.errors import DataError
 from storyalign.files import atomic_folder
+from storyalign.hub.exported_folder import require_replaceable
 from storyalign.records import PreferencePair
 
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
@@ -55,8 +56,7 @@ def export_trl(pairs: Iterable[PreferencePair], out: Path) -> dict[str, int]:
     Raises:
         DataError: there are no pairs, or ``out`` holds something else.
     """
-    if out.exists() and any(p.name not in ("README.md", "data") for p in out.iterdir()):
-        raise DataError(f"{out}: holds something else; name another --out")
+    require_replaceable(out, _HEADING)
     counts: dict[str, int] = {}
     with atomic_folder(out) as folder:
         (folder / "data").mkdir()
@@ -87,10 +87,13 @@ def _batches(pairs: Iterable[PreferencePair], size: int = 500) -> Iterator[tuple
     yield from open_batches.items()
 
 
+_HEADING = "# Story preference pairs as chat messages"
+
+
 def _card(counts: dict[str, int]) -> str:
     files = "".join(f"  - split: {split}\n    path: data/{split}-*.parquet\n" for split in counts)
     return (
         f"---\nconfigs:\n- config_name: default\n  data_files:\n{files}---\n\n"
-        "# Story preference pairs as chat messages\n\n"
+        f"{_HEADING}\n\n"
         "Made for TRL's reward and preference trainers: `prompt`, `chosen` and `rejected` are lists of messages.\n"
     )

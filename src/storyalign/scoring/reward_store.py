@@ -9,6 +9,7 @@ the data, with ``rewards.jsonl.scorer.json`` beside them: the settings in readab
 
 from __future__ import annotations
 
+import glob
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,8 @@ from typing import Any, NamedTuple
 import orjson
 from filelock import FileLock, Timeout
 
-from storyalign.errors import DataError
-from storyalign.files import atomic_path, read_jsonl, write_json
+from storyalign.errors import DataError, RowError
+from storyalign.files import atomic_path, read_jsonl, write_json, writing
 from storyalign.records import BadRow, Instance, Reward
 from storyalign.text import digest
 
@@ -71,7 +72,7 @@ class RewardStore:
     @property
     def parts(self) -> list[Path]:
         """Rows of a run that has not ended yet."""
-        return sorted(self.path.parent.glob(f"{self.path.name}.part-*"))
+        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.part-*"))
 
     def settings(self) -> dict[str, Any] | None:
         """Read what the rewards file was made with; None where no run has ended yet."""
@@ -175,8 +176,9 @@ class Appender:
     def add(self, rewards: Iterable[Reward]) -> None:
         """Write one batch."""
         lines = b"".join(orjson.dumps(r.to_row(), option=orjson.OPT_APPEND_NEWLINE) for r in rewards)
-        self._handle.write(lines)
-        self._handle.flush()
+        with writing(self._handle.name):
+            self._handle.write(lines)
+            self._handle.flush()
 
 
 @contextmanager
@@ -191,8 +193,8 @@ def open_store(path: str | Path, *, fresh: bool = False) -> Iterator[RewardStore
         DataError: another run holds the file, or it cannot be written.
     """
     path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; give the name of a file, such as {path / 'rewards.jsonl'}")
+    with writing(path):
+        _refuse_other_files(path)
     lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -209,3 +211,16 @@ def open_store(path: str | Path, *, fresh: bool = False) -> Iterator[RewardStore
         yield store
     finally:
         lock.release()
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Never read, replace or forget what is no rewards file."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; give the name of a file, such as {path / 'rewards.jsonl'}")
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: is no regular file; rewards need one, as they are read again")
+    if path.is_file():
+        with path.open("rb") as handle:
+            first = handle.readline()
+        if first.strip() and b'"candidate"' not in first:
+            raise RowError(path, 1, "not a row of a rewards file; name another --out")
