@@ -34,7 +34,7 @@ app: $(STAMP)
 
 # Browser tests have a process of their own: playwright leaves an event loop behind.
 test: $(STAMP)
-	$(ACTIVATE) python -m pytest -m "not full and not browser"
+	$(ACTIVATE) python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not full and not browser"
 	$(ACTIVATE) python -m pytest -m "browser and not full" tests/browser
 
 test-full: $(STAMP)
