@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from storyalign.audit.accuracy_table import read_table
 from storyalign.cli.outputs import keep_inputs
-from storyalign.errors import RecipeError
+from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.chart_style import new_axes, save_figure
 from storyalign.records import BadRow, Instance, Reward
 from tests.command import storyalign
@@ -83,3 +84,11 @@ def test_a_dollar_in_a_name_is_no_formula(tmp_path: Path) -> None:
     axes.set_title("cheap$_{model")  # as a formula this would not even parse: the brace is never closed
     axes.annotate("a $x$ b", (0, 0))
     assert "a $x$ b" in save_figure(figure, tmp_path / "chart.svg").read_text()
+
+
+def test_a_published_table_says_each_name_once(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="two columns are called c"):
+        read_table("name,c,c,average\nm,5,6,7\n", "t.csv", None)
+    table = tmp_path / "t.csv"
+    table.write_text("name,c,average\nm,50,50\n")
+    assert "--groups names c twice" in refused("audit", "table", table, "--groups", "c=10,c=20")

@@ -193,6 +193,8 @@ def read_table(text: str, name: str, average: str | None = None) -> list[Printed
     if len(lines) < 2 or len(lines[0][1]) < 2:
         raise DataError(f"{name}: expected a line of column names and at least one row")
     head = lines[0][1]
+    if twice := [column for column in head[1:] if head[1:].count(column) > 1]:
+        raise DataError(f"{name}: two columns are called {twice[0]}; give each a name of its own")
     if average is not None and average not in head[1:]:
         raise RecipeError(f"{name}: has no column {average!r}; its columns are {', '.join(head[1:])}")
     named = average or next((h for h in head[1:] if h.strip().casefold() in _AVERAGES), None)

@@ -121,5 +121,7 @@ def _sizes(groups: str) -> dict[str, int]:
         name, _, number = part.rpartition("=")
         if not name.strip() or not number.strip().isdecimal() or int(number) < 1:
             raise RecipeError(f"--groups {part!r}: expected NAME=N with a whole number above 0")
+        if name.strip() in sizes:
+            raise RecipeError(f"--groups names {name.strip()} twice")
         sizes[name.strip()] = int(number)
     return sizes
