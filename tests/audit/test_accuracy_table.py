@@ -70,6 +70,10 @@ def test_possible_agrees_with_trying_every_k(n, tenths):
         ("model,a\nx,many\n", "t.csv:2 (x), a: 'many' is no percentage"),
         ("model,a\nx,101\n", "no percentage from 0 to 100"),
         ("model,a\nx,NaN\n", "no percentage"),
+        ("model;a;mean\nx;10;10\n", "cells apart by commas"),
+        ("model,a,A,mean\nx,10,20,15\n", "two columns are called a;"),
+        ("model,mean\nx,10\n", "no column of accuracies beside 'mean'"),
+        ("model,a,b,mean\nx,0.25,0.50,0.375\ny,0.75,0,0.375\n", "multiply fractions by 100"),
     ],
 )
 def test_broken_tables_are_named(text, complaint):
@@ -81,3 +85,17 @@ def test_broken_tables_are_named(text, complaint):
 def test_a_column_without_a_size_is_named():
     with pytest.raises(RecipeError, match="no group size for b"):
         audit_table("t.csv", read_table("model,a,b\nx,1.0,2.0\n", "t.csv"), {"a": 100})
+
+
+def test_an_average_over_blank_cells_is_not_checked():
+    # Row x could be the mean of its one cell, or of two of which one is not printed: nobody can say.
+    rows = read_table("model,a,b,average\nx,25.0,,25.0\ny,,,30.0\nz,50.0,75.0,62.5\nw,0,0,0\n", "t.csv")
+    audit = audit_table("t.csv", rows, {"a": 4, "b": 8})
+    assert [(row.name, row.fit, row.blank) for row in audit.rows] == [
+        ("x", None, ("b",)),
+        ("y", None, ("a", "b")),
+        ("z", "macro", ()),
+        ("w", "both", ()),
+    ]
+    assert audit.rows[0].micro is None and audit.n_cells == 5
+    assert audit.summary.startswith("2 averages: ") and "2 more not checked" in audit.summary

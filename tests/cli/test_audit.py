@@ -54,6 +54,12 @@ def test_tables(call, tmp_path):
     assert len(json.loads((tmp_path / "t.json").read_text())["impossible"]) == 10
     (tmp_path / "mine.csv").write_text("model,fluency,mean\nx,33.3,33.3\n")
     assert call("audit", "table", "mine.csv", "--groups", "fluency=3")[0] == 0
+    assert call("audit", "table", "paper:1", "--groups", "storyrmb")[0] == 0
+    (tmp_path / "blank.csv").write_text("model,fluency,relevance,mean\nx,33.3,,33.3\n")
+    code, out, _ = call("audit", "table", "blank.csv", "--groups", "fluency=3,relevance=4")
+    assert code == 0 and "not checked: blank cells" in out
+    code, _, err = call("audit", "table", "mine.csv", "--groups", "fluency=3,Fluency=4")
+    assert code == 2 and "names Fluency twice" in err
     for arguments in (("mine.csv",), ("mine.csv", "--groups", "fluency=0"), ("none.csv", "--groups", "a=1")):
         code, _, err = call("audit", "table", *arguments)
         assert code == 2 and err.count("\n") == 1

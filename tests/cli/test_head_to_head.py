@@ -22,7 +22,7 @@ def test_two_rewards_files_are_all_it_takes(call, data, rewards, tmp_path):
     a, b = rewards("a", 0.8), rewards("b", 0.5, seed=1)
     code, out, err = call("head-to-head", a, b, data, "--chart", "d.png", "--markdown", "d.md", "--json", "d.json")
     assert code == 0, err
-    assert "60 groups with an order" in out and "reference: the order stored in the data, 1 annotator" in out
+    assert "60 groups with an order" in out and "reference: the order stored in the data\n" in out
     (duel,) = json.loads((tmp_path / "d.json").read_text())["duels"]
     assert sum(duel[name]["share"] for name in ("win", "tie", "even", "lose")) == pytest.approx(1.0)
     assert (tmp_path / "d.md").read_text().startswith("| First | Second |")

@@ -118,6 +118,13 @@ def test_what_cannot_be_filled_is_said(call, runs, tmp_path):
     (runs / "paper.yaml").write_text("rows: {}")
     assert call("paper", runs, "--benchmark", "rmb.jsonl")[0] == 2
     assert call("paper", "none", "--benchmark", "rmb.jsonl")[0] == 2
+    (runs / "paper.yaml").unlink()
+    (runs / "a.jsonl.scorer.json").unlink()
+    (runs / "notes.jsonl").write_text("[1]\nno JSON\n")
+    code, out, err = call("paper", runs, "--benchmark", "rmb.jsonl")
+    assert code == 0, err
+    assert "a.jsonl: holds rewards, but a.jsonl.scorer.json does not stand beside it" in " ".join(out.split())
+    assert "notes" not in out
 
 
 def test_latex_shows_texts_as_they_are():

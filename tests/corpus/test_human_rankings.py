@@ -56,6 +56,11 @@ def test_nobody_ranks_a_group_twice(tmp_path):
     row = {"id": "g1", "annotator": "a", "ranks": [1, 2, 3, 4]}
     with pytest.raises(RowError, match="ranked this group already"):
         read_rankings([write_rows(tmp_path / "r.jsonl", [row, row])], LISTED)
+    senior = {**row, "annotator": "s", "kind": "senior"}
+    assert read_rankings([write_rows(tmp_path / "s.jsonl", [senior, senior])], LISTED).settled
+    other = {**senior, "annotator": "t", "ranks": [4, 3, 2, 1]}
+    with pytest.raises(RowError, match="settled this group already, in another way"):
+        read_rankings([write_rows(tmp_path / "s.jsonl", [senior, other])], LISTED)
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(DataError, match="holds no rankings"):
         read_rankings([tmp_path / "empty.jsonl"], LISTED)

@@ -113,6 +113,13 @@ def test_one_annotator_cannot_agree():
     assert rater_agreement(HumanRankings("one", "ordinal", {"g": {"a": {"x": 1.0, "y": 2.0}}})).alpha is None
 
 
+def test_bars_name_their_groups_where_duels_rest_on_fewer(tmp_path):
+    missing = scored_set("m", ITEMS, lambda item, c: None if item in ITEMS[:4] else float(c == 0))
+    write_duel_chart(head_to_head(ITEMS, [A, B, missing], ORDERS), ["a"], tmp_path / "d.svg")
+    words = " ".join(re.findall(r">([^<>]+)</text>", (tmp_path / "d.svg").read_text()))
+    assert "b (n=10)" in words and "m (n=6)" in words and "percent of 10 groups" not in words
+
+
 def test_stacked_bars(tmp_path):
     result = head_to_head(ITEMS, [A, B, scored_set("c", ITEMS, choosing(*[0] * 9, 1))], ORDERS)
     write_duel_chart(result, ["a", "c"], tmp_path / "d.png")

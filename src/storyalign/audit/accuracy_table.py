@@ -42,6 +42,8 @@ class PrintedRow(NamedTuple):
     cells: Mapping[str, Decimal]
     """Column -> percent."""
     average: Decimal | None
+    blank: tuple[str, ...] = ()
+    """Columns without a figure in this row."""
 
 
 class ImpossibleCell(NamedTuple):
@@ -63,11 +65,13 @@ class AuditedRow(NamedTuple):
 
     name: str
     average: str | None
-    micro: float
-    """Percent, from the printed cells and the sizes."""
-    macro: float
+    micro: float | None
+    """Percent, from the printed cells and the sizes; None where a cell is blank."""
+    macro: float | None
     fit: Fit | None
-    """None where the row has no average."""
+    """None where the row has no average, or a blank cell: the average may count what is not printed."""
+    blank: tuple[str, ...] = ()
+    """Columns without a figure in this row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,13 @@ class TableAudit:
     def summary(self) -> str:
         """The finding in one line."""
         n = sum(row.fit is not None for row in self.rows)
+        n_blank = sum(row.average is not None and row.fit is None for row in self.rows)
+        unchecked = f"; {n_blank} more not checked, as cells of their rows are blank" if n_blank else ""
         return (
             f"{n} averages: {self.count('micro', 'both')} fit the mean over groups (micro), "
             f"{self.count('macro', 'both')} the mean over columns (macro), {self.count('both')} of them both, "
             f"{self.count('neither')} neither; {len(self.impossible)} of {self.n_cells} cells are no k/N"
+            f"{unchecked}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -124,7 +131,7 @@ def audit_table(name: str, rows: Sequence[PrintedRow], sizes: Mapping[str, int])
         for column, cell in row.cells.items()
         if (found := _impossible(row.name, column, cell, size_of[column])) is not None
     ]
-    audited = [_audit_row(row, size_of) for row in rows if row.cells]
+    audited = [_audit_row(row, size_of) for row in rows]
     return TableAudit(name, size_of, audited, impossible, sum(len(row.cells) for row in rows))
 
 
@@ -158,6 +165,9 @@ def _share(k: int, n: int) -> str:
 
 
 def _audit_row(row: PrintedRow, sizes: Mapping[str, int]) -> AuditedRow:
+    printed = None if row.average is None else str(row.average)
+    if row.blank or not row.cells:
+        return AuditedRow(row.name, printed, None, None, None, row.blank)
     values = {column: Fraction(cell) for column, cell in row.cells.items()}
     micro = sum((sizes[c] * v for c, v in values.items()), Fraction(0)) / sum(sizes[c] for c in values)
     macro = sum(values.values(), Fraction(0)) / len(values)
@@ -168,7 +178,7 @@ def _audit_row(row: PrintedRow, sizes: Mapping[str, int]) -> AuditedRow:
         slack = (coarsest + _unit(row.average)) / 2
         near = [abs(Fraction(row.average) - mean) <= slack for mean in (micro, macro)]
         fit = "both" if all(near) else "micro" if near[0] else "macro" if near[1] else "neither"
-    return AuditedRow(row.name, None if row.average is None else str(row.average), float(micro), float(macro), fit)
+    return AuditedRow(row.name, printed, float(micro), float(macro), fit)
 
 
 def _unit(printed: Decimal) -> Fraction:
@@ -186,18 +196,22 @@ def read_table(text: str, name: str, average: str | None = None) -> list[Printed
         average: the column that holds the average; by default the one called so, or macro, micro, mean, overall.
 
     Raises:
-        DataError: a cell is no number between 0 and 100, or the table has no rows.
+        DataError: a cell is no number between 0 and 100, two columns share a name, no cell is above 1 (fractions), or
+            the table has no rows or no column of accuracies.
         RecipeError: there is no such column.
     """
     lines = list(_lines(text))
     if len(lines) < 2 or len(lines[0][1]) < 2:
-        raise DataError(f"{name}: expected a line of column names and at least one row")
+        raise DataError(f"{name}: expected a line of column names and at least one row, cells apart by commas")
     head = lines[0][1]
-    if twice := [column for column in head[1:] if head[1:].count(column) > 1]:
-        raise DataError(f"{name}: two columns are called {twice[0]}; give each a name of its own")
+    folded = [column.casefold() for column in head[1:]]
+    if twice := next((column for column in head[1:] if folded.count(column.casefold()) > 1), None):
+        raise DataError(f"{name}: two columns are called {twice}; give each a name of its own")
     if average is not None and average not in head[1:]:
         raise RecipeError(f"{name}: has no column {average!r}; its columns are {', '.join(head[1:])}")
     named = average or next((h for h in head[1:] if h.strip().casefold() in _AVERAGES), None)
+    if all(column == named for column in head[1:]):
+        raise DataError(f"{name}: has no column of accuracies beside {named!r}")
     rows = []
     for number, cells in lines[1:]:
         if len(cells) != len(head):
@@ -208,7 +222,10 @@ def read_table(text: str, name: str, average: str | None = None) -> list[Printed
             if cell
         }
         mean = values.pop(named, None) if named else None
-        rows.append(PrintedRow(cells[0], values, mean))
+        blank = tuple(c for c, cell in zip(head[1:], cells[1:], strict=True) if not cell and c != named)
+        rows.append(PrintedRow(cells[0], values, mean, blank))
+    if all(value <= 1 for row in rows for value in row.cells.values()) and any(any(r.cells.values()) for r in rows):
+        raise DataError(f"{name}: no cell is above 1; accuracies are read as percent, so multiply fractions by 100")
     return rows
 
 

@@ -21,8 +21,9 @@ def print_table_audit(out: Console, audit: TableAudit) -> None:
     out.print()
     table = new_table("Row", "Printed", "Over groups", "Over columns", "The average is")
     for row in audit.rows:
-        verdict = {"both": "either", None: ""}.get(row.fit, row.fit or "")
-        table.add_row(Text(row.name), row.average or "–", f"{row.micro:.2f}", f"{row.macro:.2f}", verdict)
+        verdict = {"both": "either", None: "not checked: blank cells" if row.blank else ""}.get(row.fit, row.fit or "")
+        means = ["–" if mean is None else f"{mean:.2f}" for mean in (row.micro, row.macro)]
+        table.add_row(Text(row.name), row.average or "–", *means, verdict)
     out.print(table)
     out.print()
     if audit.impossible:

@@ -98,7 +98,7 @@ def table(
     keep_inputs([source], json_file)
     if source in PAPER_TABLES:
         rows = paper_table(source)
-        sizes = STORYRMB_SIZES if groups is None else _sizes(groups)
+        sizes = STORYRMB_SIZES if groups in (None, "storyrmb") else _sizes(str(groups))
     else:
         try:
             rows = read_table(Path(source).read_text("utf-8-sig"), source, average)
@@ -116,12 +116,12 @@ def table(
 
 
 def _sizes(groups: str) -> dict[str, int]:
-    sizes = {}
+    sizes: dict[str, int] = {}
     for part in groups.split(","):
         name, _, number = part.rpartition("=")
         if not name.strip() or not number.strip().isdecimal() or int(number) < 1:
             raise RecipeError(f"--groups {part!r}: expected NAME=N with a whole number above 0")
-        if name.strip() in sizes:
+        if name.strip().casefold() in (known.casefold() for known in sizes):
             raise RecipeError(f"--groups names {name.strip()} twice")
         sizes[name.strip()] = int(number)
     return sizes

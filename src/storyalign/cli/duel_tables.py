@@ -69,7 +69,9 @@ def print_duels(out: Console, name: str, result: HeadToHead, notes: Sequence[str
 def agreement_line(agreement: Agreement, rankings: HumanRankings) -> str:
     """Say whose order it is, and how far the annotators agree."""
     n = len(agreement.annotators)
-    line = f"reference: {rankings.source}, {n} annotator{'s' if n != 1 else ''}"
+    line = f"reference: {rankings.source}"
+    if not rankings.is_stored:
+        line += f", {n} annotator{'s' if n != 1 else ''}"
     if rankings.settled:
         line += f", {len(rankings.settled)} groups settled by a senior one"
     if rankings.passed_over:

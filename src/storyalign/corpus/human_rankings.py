@@ -104,7 +104,8 @@ def read_rankings(paths: Sequence[str | Path], listed: Mapping[str, Sequence[str
             except BadRow as error:
                 raise line.error(str(error)) from error
             if line.row.get("kind") == SENIOR or "settled_by" in line.row:
-                rankings.settled[group] = values
+                if rankings.settled.setdefault(group, values) != values:
+                    raise line.error("a senior annotator settled this group already, in another way")
             elif rankings.groups.setdefault(group, {}).setdefault(annotator, values) is not values:
                 raise line.error(f"{annotator} ranked this group already")
     if not rankings.groups and not rankings.settled:

@@ -47,13 +47,19 @@ def duel_figure(result: HeadToHead, focus: Sequence[str]) -> Figure:
     n_bars = len(result.names) - 1
     figure, panels = new_axes(6.6, 0.9 + len(focus) * (0.55 + 0.34 * n_bars), len(focus))
     for axes, name in zip([panels] if len(focus) == 1 else panels, focus, strict=True):
-        _panel(axes, name, [result.duel(name, other) for other in result.names if other != name])
-    axes.set_xlabel(f"percent of {result.n} groups; whisker: 95% interval of the wins\n* sign test, p < 0.05 (Holm)")
+        _panel(axes, name, [result.duel(name, other) for other in result.names if other != name], _differ(result))
+    behind = "the n groups in which both chose" if _differ(result) else f"{result.n} groups"
+    axes.set_xlabel(f"percent of {behind}; whisker: 95% interval of the wins\n* sign test, p < 0.05 (Holm)")
     _legend(figure, result)
     return figure
 
 
-def _panel(axes: Any, name: str, duels: list[Duel]) -> None:
+def _differ(result: HeadToHead) -> bool:
+    """Say whether a duel rests on fewer groups than there are: then each bar names its own."""
+    return any(duel.n != result.n for duel in result.duels)
+
+
+def _panel(axes: Any, name: str, duels: list[Duel], says_n: bool) -> None:
     axes.grid(visible=False)
     for y, duel in enumerate(duels):
         left = 0.0
@@ -73,7 +79,7 @@ def _panel(axes: Any, name: str, duels: list[Duel]) -> None:
         reach = [[max(0.0, win - 100 * low)], [max(0.0, 100 * high - win)]]
         axes.errorbar(win, y + 0.25, xerr=reach, **{**WHISKER, "ecolor": "white", "elinewidth": 2.4, "capthick": 2.4})
         axes.errorbar(win, y + 0.25, xerr=reach, **WHISKER)
-    marks = ["*" if duel.p_holm < 0.05 else "" for duel in duels]
+    marks = [(f"(n={duel.n}) " if says_n else "") + ("*" if duel.p_holm < 0.05 else "") for duel in duels]
     axes.set_yticks(range(len(duels)), [f"{label(d.b)} {mark}".rstrip() for d, mark in zip(duels, marks, strict=True)])
     axes.tick_params(axis="y", labelcolor=INK)
     axes.invert_yaxis()

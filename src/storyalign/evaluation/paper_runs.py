@@ -102,9 +102,11 @@ def find_runs(
     passed_over: dict[str, str] = {}
     for path in sorted(folder.rglob("*.jsonl")):
         settings = _settings_of(path)
-        if settings is None:
-            continue
         place = path.relative_to(folder).as_posix()
+        if settings is None:
+            if _holds_rewards(path):
+                passed_over[place] = f"holds rewards, but {path.name}.scorer.json does not stand beside it"
+            continue
         scored_on = (settings.get("data") or {}).get("digest")
         if candidates is not None and scored_on == candidates.digest:
             bon_runs.append((place, _read(path, place, candidates, names)))
@@ -131,6 +133,16 @@ def _settings_of(path: Path) -> dict[str, Any] | None:
     except (OSError, orjson.JSONDecodeError):
         return None
     return settings if isinstance(settings, dict) and "digest" in settings else None
+
+
+def _holds_rewards(path: Path) -> bool:
+    """Say whether a file without settings looks like rewards: a copy whose settings stayed behind."""
+    try:
+        with path.open("rb") as lines:
+            row = orjson.loads(lines.readline())
+    except (OSError, orjson.JSONDecodeError):
+        return False
+    return isinstance(row, dict) and {"candidate", "reward", "signature"} <= set(row)
 
 
 def _read(path: Path, place: str, data: EvaluationSet, names: Mapping[str, str]) -> ScoredSet:
