@@ -102,3 +102,12 @@ def test_chinese_stories_are_split_into_sentences():
     groups = list(open_story_groups(f"{os.environ['STORYALIGN_REAL_DATA']}/wpb_zh_fiction.jsonl").groups)
     for row in describe(writer_selections(groups)):
         assert 5 < row.measures["words_a_sentence"].value < 40
+
+
+def test_shares_of_ties_leave_no_rounding_behind():
+    # Three stories tie and all have a kurtosis: 1/3 thrice is one story, none of them without a figure.
+    story = "One. One two. One two three four. One two three."
+    items = [Instance(f"g{n}", f"p{n}", story, (story + " A.", story + " B c.")) for n in range(49)]
+    chosen = scorer_selections("even", items, {item.id: [1.0, 1.0, 1.0] for item in items})
+    everything = describe([gold_selection(items), *chosen])
+    assert {row.measures["kurtosis"].n_undefined for row in everything} == {0.0}

@@ -120,6 +120,16 @@ def test_bars_name_their_groups_where_duels_rest_on_fewer(tmp_path):
     assert "b (n=10)" in words and "m (n=6)" in words and "percent of 10 groups" not in words
 
 
+def test_a_long_name_leaves_room_for_the_bars(tmp_path):
+    name = "model-" + "n" * 200 + " [b.jsonl]"
+    write_duel_chart(
+        head_to_head(ITEMS, [A, scored_set(name, ITEMS, choosing(*[0] * 10))], ORDERS), ["a"], tmp_path / "d.svg"
+    )
+    words = re.findall(r">([^<>]+)</text>", (tmp_path / "d.svg").read_text())
+    (shown,) = [word for word in words if word.startswith("model-")]
+    assert len(shown) <= 40 and "…" in shown and "[b.jsonl]" in shown  # the file that tells two of one name apart
+
+
 def test_stacked_bars(tmp_path):
     result = head_to_head(ITEMS, [A, B, scored_set("c", ITEMS, choosing(*[0] * 9, 1))], ORDERS)
     write_duel_chart(result, ["a", "c"], tmp_path / "d.png")

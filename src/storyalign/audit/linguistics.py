@@ -172,7 +172,7 @@ def _describe(selection: Selection, own: Floats, baseline: Floats, premises: lis
             value=_number(value),
             ci=None if drawn is None else percentile_interval(drawn[0]),
             n=behind,
-            n_undefined=total - behind,
+            n_undefined=max(0.0, round(total - behind, 9)),  # sums of thirds do not meet exactly
             gap=_number(value - base),
             gap_ci=None if both is None else percentile_interval(both[0] - both[1]),
             difference=_number(_relative(value, base)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from storyalign.cli.terminal import new_table, say
-from storyalign.evaluation.wording import NO_FIGURE, label
+from storyalign.evaluation.wording import NO_FIGURE, label, story_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,7 @@ def print_linguistics(out: Console, name: str, rows: Sequence[Described], signat
         k, pooled = row.measures["kurtosis"], row.measures["pooled_kurtosis"]
         table.add_row(
             Text(row_name(row)),
-            f"{row.n:.4g}",
+            story_count(row.n),
             _figure(k.value, 3),
             _range(k.ci, 2),
             NO_FIGURE if k.difference is None or row is rows[0] else f"{100 * k.difference:+.1f}",
@@ -61,7 +61,7 @@ def print_linguistics(out: Console, name: str, rows: Sequence[Described], signat
     out.print()
     for row in rows:
         if undefined := row.measures["kurtosis"].n_undefined:
-            say(out, f"{row_name(row)}: {undefined:.3g} stories have no kurtosis")
+            say(out, f"{row_name(row)}: {story_count(undefined)} stories have no kurtosis")
         if row.n_unscored and row.kind == "all":
             say(out, f"{row_name(row)}: {row.n_unscored} groups without a choice, as a reward is missing")
     say(

@@ -18,6 +18,7 @@ from storyalign.evaluation.chart_data import (
 )
 from storyalign.evaluation.chart_style import CHANCE, FAINT, INK, WHISKER, new_axes, save_figure
 from storyalign.evaluation.results import Results
+from storyalign.evaluation.wording import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +64,7 @@ def _accuracy(results: Results) -> Figure:
             f"{value:.1f}", (high, y), (5, 0), textcoords="offset points", va="center", fontsize=8, bbox=clear
         )
     axes.axvline(100 * results.chance, **CHANCE)
-    axes.set_yticks(range(len(bars)), [bar.scorer for bar in bars])
+    axes.set_yticks(range(len(bars)), [shortened(bar.scorer) for bar in bars])
     axes.tick_params(axis="y", labelcolor=INK)
     axes.invert_yaxis()
     axes.set_xlim(0, 106)
@@ -102,7 +103,7 @@ def _margins(margins: Mapping[str, list[float]]) -> Figure:
         colours = [COLOURS[place % len(COLOURS)] if edge >= -1e-12 else FAINT for edge in edges[:-1]]
         axes.bar(edges[:-1], counts, np.diff(edges) * 0.92, align="edge", color=colours)
         axes.axvline(0, color=INK, linewidth=0.9)
-        axes.set_title(scorer, loc="left", fontsize=9)
+        axes.set_title(shortened(scorer), loc="left", fontsize=9)
         axes.set_ylabel("groups")
     np.atleast_1d(rows)[-1].set_xlabel("reward of the chosen story minus the best rejected one")
     return figure
@@ -112,7 +113,7 @@ def _legend(figure: Figure, group: BarGroup, chance: float) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = [Patch(color=bar.colour, label=bar.scorer) for bar in group.bars]
+    handles = [Patch(color=bar.colour, label=shortened(bar.scorer)) for bar in group.bars]
     line = Line2D([], [], **CHANCE, label=f"chance, {100 * chance:.0f}%")
     figure.legend(
         handles=[*handles, line],

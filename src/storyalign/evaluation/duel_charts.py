@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from storyalign.errors import RecipeError
 from storyalign.evaluation.chart_style import INK, WHISKER, new_axes, save_figure
 from storyalign.evaluation.head_to_head import Duel, HeadToHead
-from storyalign.evaluation.wording import label
+from storyalign.evaluation.wording import label, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def duel_figure(result: HeadToHead, focus: Sequence[str]) -> Figure:
     for axes, name in zip([panels] if len(focus) == 1 else panels, focus, strict=True):
         _panel(axes, name, [result.duel(name, other) for other in result.names if other != name], _differ(result))
     behind = "the n groups in which both chose" if _differ(result) else f"{result.n} groups"
-    axes.set_xlabel(f"percent of {behind}; whisker: 95% interval of the wins\n* sign test, p < 0.05 (Holm)")
+    axes.set_xlabel(f"percent of {behind}\nwhisker: 95% interval of the wins; * sign test, p < 0.05 (Holm)")
     _legend(figure, result)
     return figure
 
@@ -80,12 +80,14 @@ def _panel(axes: Any, name: str, duels: list[Duel], says_n: bool) -> None:
         axes.errorbar(win, y + 0.25, xerr=reach, **{**WHISKER, "ecolor": "white", "elinewidth": 2.4, "capthick": 2.4})
         axes.errorbar(win, y + 0.25, xerr=reach, **WHISKER)
     marks = [(f"(n={duel.n}) " if says_n else "") + ("*" if duel.p_holm < 0.05 else "") for duel in duels]
-    axes.set_yticks(range(len(duels)), [f"{label(d.b)} {mark}".rstrip() for d, mark in zip(duels, marks, strict=True)])
+    axes.set_yticks(
+        range(len(duels)), [f"{shortened(label(d.b))} {mark}".rstrip() for d, mark in zip(duels, marks, strict=True)]
+    )
     axes.tick_params(axis="y", labelcolor=INK)
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     axes.set_xticks(range(0, 101, 25))
-    axes.set_title(f"{label(name)} against", loc="left", fontsize=9)
+    axes.set_title(f"{shortened(label(name))} against", loc="left", fontsize=9)
 
 
 def _legend(figure: Figure, result: HeadToHead) -> None:

@@ -11,7 +11,7 @@ from storyalign.evaluation.duel_charts import duel_figure
 from storyalign.evaluation.head_to_head import HeadToHead
 from storyalign.evaluation.paper_document import PaperFigure
 from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import label
+from storyalign.evaluation.wording import label, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def _by_source(results: Results, shown: Sequence[ScorerResult], sources: Sequenc
                 f"{value:.0f}", (high, at), (5, 0), textcoords="offset points", va="center", fontsize=7, bbox=clear
             )
     axes.axvline(100 * results.chance, **CHANCE)
-    axes.set_yticks(range(len(shown)), [label(r.name) if r.kind == "null" else r.name for r in shown])
+    axes.set_yticks(range(len(shown)), [shortened(label(r.name) if r.kind == "null" else r.name) for r in shown])
     axes.tick_params(axis="y", labelcolor=INK)
     axes.invert_yaxis()
     axes.set_xlim(0, 108)

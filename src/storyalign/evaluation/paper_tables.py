@@ -11,7 +11,7 @@ from storyalign.audit.story_lengths import DatasetLengths
 from storyalign.evaluation.paper_document import NOT_RUN, PaperTable
 from storyalign.evaluation.paper_runs import ABLATIONS, SYSTEMS
 from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import NO_FIGURE, interval, label, percent
+from storyalign.evaluation.wording import NO_FIGURE, interval, label, percent, story_count
 
 OWN = "StoryReward-Qwen"
 """The scorer whose choices Table 8 splits into right and wrong ones, and whose ablations Table 2 shows."""
@@ -120,13 +120,13 @@ def table_8(rows: Sequence[Described], signatures: Sequence[str]) -> PaperTable:
 def _kurtosis(row: Described) -> list[str]:
     k = row.measures["kurtosis"]
     if k.value is None:
-        return [NO_FIGURE, NO_FIGURE, NO_FIGURE, f"{row.n:.4g}", f"{k.n_undefined:.4g}"]
+        return [NO_FIGURE, NO_FIGURE, NO_FIGURE, story_count(row.n), story_count(k.n_undefined)]
     is_gold = row.kind == "gold"
     ci = "" if k.ci is None else f" [{k.ci[0]:.3f} to {k.ci[1]:.3f}]"
     gap_ci = "" if k.gap_ci is None else f" [{k.gap_ci[0]:+.3f} to {k.gap_ci[1]:+.3f}]"
     difference = "0.0" if is_gold else NO_FIGURE if k.difference is None else f"{100 * k.difference:+.1f}"
     gap = "0" if is_gold else f"{k.gap:+.3f}{gap_ci}"
-    return [f"{k.value:.4f}{ci}", difference, gap, f"{row.n:.4g}", f"{k.n_undefined:.4g}"]
+    return [f"{k.value:.4f}{ci}", difference, gap, story_count(row.n), story_count(k.n_undefined)]
 
 
 def table_9(training: DatasetLengths | None, benchmark: DatasetLengths | None) -> PaperTable:

@@ -62,4 +62,23 @@ def label(name: str) -> str:
     return _LABELS.get(name, name.replace("_", " "))
 
 
+def shortened(words: str, most: int = 28) -> str:
+    """Write a name where there is room for so many characters: a longer one loses its middle.
+
+    >>> shortened("most bursty"), shortened("a-model-with-a-long-name [runs/b.jsonl]", 20)
+    ('most bursty', 'a-model-w…s/b.jsonl]')
+    """
+    words = " ".join(words.split())
+    return words if len(words) <= most else f"{words[: (most - 1) // 2]}…{words[-(most // 2) :]}"
+
+
+def story_count(weight: float) -> str:
+    """Write how many stories a figure rests on; a story of a tie counts as a part of one.
+
+    >>> story_count(12345.0), story_count(27.1667)
+    ('12,345', '27.17')
+    """
+    return f"{weight:,.2f}".rstrip("0").rstrip(".")
+
+
 _LABELS = {"human_llm": "Human–LLM", "llm_llm": "LLM–LLM"}
