@@ -71,15 +71,17 @@ def split_sample(seed: int = 0) -> Split:
 
 
 def sample_instances(seed: int = 0) -> list[Instance]:
-    """Make the benchmark: up to one instance per premise and dimension, each with three rejected stories.
+    """Make the benchmark: instances with three rejected stories, for five of six premises in each dimension.
 
-    The three come from three operators of the dimension, one of them held out from training where it applies.
+    A sixth, another one each time, is left out, so that small machines score the sample in minutes. The three rejected
+    stories come from three operators of the dimension, one of them held out from training where it applies.
     """
     stories = split_sample(seed).benchmark
     rng = random.Random(f"{CORPUS}/{seed}/benchmark")
     instances, used, books = [], Counter[str](), Ledger()
-    for dimension in DIMENSIONS:
-        order = rng.sample(stories, len(stories))
+    for place, dimension in enumerate(DIMENSIONS):
+        taken = [story for k, story in enumerate(stories) if (k - place) % 6]
+        order = rng.sample(taken, len(taken))
         longer = _spread((0, 1, 2, 3, 0, 3), len(order), rng)
         sources = _spread(range(2), len(order), rng)
         for story, n_longer, source in zip(order, longer, sources, strict=True):
