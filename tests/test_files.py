@@ -19,7 +19,7 @@ ROW = b'{"id": "a"}\n'
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (gzip.compress(ROW), ":1: not valid JSON (the file is compressed; unpack it with gunzip)"),
+        (gzip.compress(ROW, mtime=0), ":1: not valid JSON (the file is compressed; unpack it with gunzip)"),
         (ROW.decode().encode("utf-16"), ":1: not valid JSON (the file is UTF-16; save it as UTF-8)"),
         # cp1252 writes é as the one byte E9; it is the 13th of its line
         (ROW + b'{"id": "caf\xe9"}\n', ":2: not valid JSON (byte 12 of the line is not UTF-8; save the file as UTF-8)"),

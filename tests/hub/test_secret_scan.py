@@ -43,7 +43,7 @@ def test_a_key_in_a_card(rule: str) -> None:
     assert ("README.md:3", rule) in found
 
 
-@pytest.mark.parametrize("rule", set(KEYS) - {"Basic Auth Credentials"})
+@pytest.mark.parametrize("rule", [rule for rule in KEYS if rule != "Basic Auth Credentials"])
 def test_a_key_in_a_story(rule: str, tmp_path: Path) -> None:
     rows = {"id": ["a", "b"], "chosen": ["calm", "calm"], "rejected": [["x", "y"], ["z", f"She read: {KEYS[rule]}"]]}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
