@@ -64,7 +64,7 @@ def test_if_the_new_folder_cannot_take_its_place_the_old_one_goes_back(
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", full_disk)
-    with pytest.raises(DataError, match=r"cannot be written \(No space left on device\); nothing was changed"):
+    with pytest.raises(DataError, match=r"storyrmb: cannot be written \(No space left on device\)"):
         build_storyrmb([raw], out)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.jsonl", "storyrmb"]

@@ -41,6 +41,7 @@ LLAMA3 = ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_heade
 
 SOUND = {
     "chatml": {},
+    "a begin token that opens each turn, as SmolLM2's": {"bos": "<|im_start|>"},
     "qwen3": {"kind": "qwen3"},
     "llama 3": {
         "template": trl_template("llama3"), "special": LLAMA3, "bos": "<|begin_of_text|>", "eos": "<|eot_id|>",

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from storyalign.cli.outputs import keep_inputs
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from storyalign.cli.outputs import keep_inputs
-from storyalign.audit.leakage import LeakageReport
+    from storyalign.audit.leakage import LeakageReport
 
 LEAKAGE = """
 Find texts of PAIRS that stand in an evaluation set too: premises and stories, word for word or nearly so.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,12 +160,15 @@ def _begin_and_end(loaded: RewardModel, conversation: Conversation) -> Iterator[
     bos = tokenizer.bos_token_id
     wanted = bos is not None and bos != tokenizer.eos_token_id and tokenizer("a")["input_ids"][:1] == [bos]
     count = conversation.ids.count(bos) if bos is not None else 0
-    if count > 1 or (wanted and count == 0):
+    # Two in a row come from a template and a tokenizer that both add it; apart, they open the turns, as SmolLM2's do.
+    doubled = any(pair == (bos, bos) for pair in pairwise(conversation.ids))
+    if doubled or (wanted and count == 0):
         yield Finding(
             "fault", "begin token", f"{tokenizer.bos_token!r} stands {count} times in a conversation, not once"
         )
     elif count:
-        yield Finding("ok", "begin token", f"{tokenizer.bos_token!r} stands once, first")
+        text = "stands once, first" if count == 1 else f"opens each of {count} turns"
+        yield Finding("ok", "begin token", f"{tokenizer.bos_token!r} {text}")
     special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
     ending = tokenizer.decode(list(conversation.after))
     if special.intersection(conversation.after):
