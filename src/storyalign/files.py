@@ -214,3 +214,26 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
                 temporary.replace(path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other processes from writing the same result file; its folder is made.
+
+    Raises:
+        DataError: another run holds it, or it cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise DataError(f"{path}: another run writes this file; wait for it, or give another --out") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        yield
+    finally:
+        lock.release()

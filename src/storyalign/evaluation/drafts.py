@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import orjson
-from filelock import FileLock, Timeout
 
 from storyalign.corpus.premise_lists import Premise
-from storyalign.errors import DataError
-from storyalign.files import read_jsonl, write_jsonl
+from storyalign.files import held, read_jsonl, write_jsonl
 from storyalign.text import content_id
 
 
@@ -136,20 +134,10 @@ def open_drafts(path: Path) -> Iterator[DraftStore]:
     Raises:
         DataError: another run holds it, or it cannot be written.
     """
-    lock = FileLock(path.with_name(f".{path.name}.lock"))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise DataError(f"{path}: another run writes this file; wait for it, or give another --out") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from error
-    try:
+    with held(path):
         store = DraftStore(path)
         store.load()
         yield store
-    finally:
-        lock.release()
 
 
 @dataclass(frozen=True, slots=True)

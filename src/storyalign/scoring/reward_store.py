@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from filelock import FileLock, Timeout
 
 from storyalign.errors import DataError, RowError
-from storyalign.files import atomic_path, read_jsonl, write_json, writing
+from storyalign.files import atomic_path, held, read_jsonl, write_json, writing
 from storyalign.records import BadRow, Instance, Reward
 from storyalign.text import digest
 
@@ -195,22 +194,12 @@ def open_store(path: str | Path, *, fresh: bool = False) -> Iterator[RewardStore
     path = Path(path)
     with writing(path):
         _refuse_other_files(path)
-    lock = FileLock(path.with_name(f".{path.name}.lock"))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise DataError(f"{path}: another run writes this file; wait for it, or give another --out") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from error
-    try:
+    with held(path):
         store = RewardStore(path)
         if fresh:
             store.clear()
         store.repair()
         yield store
-    finally:
-        lock.release()
 
 
 def _refuse_other_files(path: Path) -> None:
