@@ -137,6 +137,7 @@ def test_goes_on_where_a_kill_left_off(visit, tmp_path):
     tasks = write_tasks(tmp_path / "t.jsonl", 2)
     with annotating(tmp_path, tasks) as (address, server):
         page = sit_down(visit, address, "Ann")
+        expect(page.locator(".an-missing")).to_have_text("Still to open: B, C, D")
         page.keyboard.press("9")
         page.keyboard.press("b")
         page.keyboard.press("4")
@@ -147,6 +148,8 @@ def test_goes_on_where_a_kill_left_off(visit, tmp_path):
             if store.claim_next(me).draft.get("scores") == {"0": 9, "1": 4}:
                 break
             page.wait_for_timeout(100)
+        else:
+            raise AssertionError("the page never sent what was entered")
         server.kill()
         server.wait()
         page.goto("about:blank")

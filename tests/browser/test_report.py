@@ -7,9 +7,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.evaluation.test_presentation import ITEMS, build, html_report, instance
 
 
@@ -23,16 +21,8 @@ def report(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
-
-
-def opened(browser, report, **options):
-    page = browser.new_page(**options)
+def opened(chromium, report, **options):
+    page = chromium.new_page(**options)
     page.set_default_timeout(120_000)
     troubles = []
     page.on("console", lambda message: troubles.append(message.text))
@@ -47,18 +37,18 @@ def brightness(page):
     return float(np.median(np.asarray(picture)))
 
 
-def test_light_dark_and_narrow(browser, report):
-    page, troubles = opened(browser, report, color_scheme="light")
+def test_light_dark_and_narrow(chromium, report):
+    page, troubles = opened(chromium, report, color_scheme="light")
     assert brightness(page) > 200
     assert page.title() == "toy.jsonl · StoryAlign results"
-    dark, more = opened(browser, report, color_scheme="dark", viewport={"width": 400, "height": 800})
+    dark, more = opened(chromium, report, color_scheme="dark", viewport={"width": 400, "height": 800})
     assert brightness(dark) < 60
     assert dark.evaluate("document.documentElement.scrollWidth") <= 400  # wide tables scroll inside
     assert troubles == more == []
 
 
-def test_stories_are_text_and_open_on_demand(browser, report):
-    page, _ = opened(browser, report)
+def test_stories_are_text_and_open_on_demand(chromium, report):
+    page, _ = opened(chromium, report)
     groups = page.locator(".stories details")
     assert groups.count() > 1
     second = groups.nth(1)
@@ -68,8 +58,8 @@ def test_stories_are_text_and_open_on_demand(browser, report):
     assert page.locator(".story b, summary b, .prompt b").count() == 0
 
 
-def test_paper_shows_every_story(browser, report):
-    page, _ = opened(browser, report)
+def test_paper_shows_every_story(chromium, report):
+    page, _ = opened(chromium, report)
     page.emulate_media(media="print")
     stories = page.locator(".story")
     assert stories.count() > 2
