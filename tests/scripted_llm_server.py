@@ -139,7 +139,11 @@ def scripted_server(script: Script, port: int = 0, *, keep: bool = True) -> Iter
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     running = Running(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", keep=keep)
-    settings = uvicorn.Config(_application(script, running), log_level="critical", timeout_graceful_shutdown=1)
+    # Without a logging configuration of its own: setting one closes other libraries' handlers, and absl's closes the
+    # captured stream of the test run with it.
+    settings = uvicorn.Config(
+        _application(script, running), log_level="critical", log_config=None, timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -294,7 +294,7 @@ def main() -> None:
     app = Starlette(routes=[Route("/{path:path}", hub.serve, methods=["GET", "HEAD", "POST", "PUT", "DELETE"])])
     print(address, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])
+        uvicorn.Server(uvicorn.Config(app, log_level="critical", log_config=None)).run(sockets=[listener])
 
 
 if __name__ == "__main__":
