@@ -72,11 +72,14 @@ import sys, json
 from storyalign.errors import ModelError
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import load_reward_model
-try:
-    loaded = load_reward_model(sys.argv[1], revision=sys.argv[2] or None, trust_remote_code=len(sys.argv) > 3)
-    print(json.dumps([type(loaded.model).__name__, folder_digest(loaded.folder)]))
-except ModelError as error:
-    print(json.dumps(["error", str(error)]))
+found = []
+for name, revision, trust in json.loads(sys.argv[1]):
+    try:
+        loaded = load_reward_model(name, revision=revision, trust_remote_code=trust)
+        found.append([type(loaded.model).__name__, folder_digest(loaded.folder)])
+    except ModelError as error:
+        found.append(["error", str(error)])
+print(json.dumps(found))
 """
 
 
@@ -89,18 +92,21 @@ def test_models_from_a_hub_by_name_and_commit(tmp_path):
     with running_hub(tmp_path) as hub:
         half, whole = hub.python(PUSH, "kit/plain", str(plain))
         _, commit = hub.python(PUSH, "kit/remote", str(remote))
-        kind, found = hub.python(LOAD, "kit/plain", "")
-        assert (kind, found) == ("LlamaForSequenceClassification", folder_digest(plain))
-        kind, message = hub.python(LOAD, "kit/plain", half)
-        assert kind == "error"
-        assert "no model.safetensors" in message
-        assert hub.python(LOAD, "kit/plain", whole)[1] == folder_digest(plain)
-        kind, message = hub.python(LOAD, "kit/remote", "main", "trust")
-        assert "pinned commit" in message
-        assert hub.python(LOAD, "kit/remote", commit, "trust")[0] == "RewardWithHeadOfItsOwn"
-        kind, message = hub.python(LOAD, "kit/absent", "")
-        assert kind == "error"
-        assert "404" in message
+        asked = [
+            ("kit/plain", None, False),
+            ("kit/plain", half, False),
+            ("kit/plain", whole, False),
+            ("kit/remote", "main", True),
+            ("kit/remote", commit, True),
+            ("kit/absent", None, False),
+        ]
+        newest, unfinished, pinned, unpinned_code, pinned_code, absent = hub.python(LOAD, json.dumps(asked))
+    assert newest == ["LlamaForSequenceClassification", folder_digest(plain)]
+    assert unfinished[0] == "error" and "no model.safetensors" in unfinished[1]
+    assert pinned[1] == folder_digest(plain)
+    assert "pinned commit" in unpinned_code[1]
+    assert pinned_code[0] == "RewardWithHeadOfItsOwn"
+    assert absent[0] == "error" and "404" in absent[1]
 
 
 @pytest.mark.full
