@@ -14,3 +14,5 @@ atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["HF_HOME"] = _home
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("HF_TOKEN", None)
+# Many tests start a process of their own: with compiled files each starts half a second sooner.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
