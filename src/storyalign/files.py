@@ -31,12 +31,38 @@ class Line(NamedTuple):
         return RowError(self.path, self.number, problem, None if row_id is None else str(row_id))
 
 
-def read_jsonl(path: str | Path) -> Iterator[Line]:
-    """Read a JSONL file lazily; blank lines are passed over, a byte-order mark is ignored.
+class RawLine(NamedTuple):
+    """One line of a JSONL file, not yet parsed, and where it stands."""
+
+    path: Path
+    number: int
+    """Line number, counted from 1."""
+    data: bytes
+    """With its line break, without a byte-order mark."""
+    offset: int
+    """Byte at which the line begins."""
+
+    def parse(self) -> Line:
+        """Parse the line.
+
+        Raises:
+            RowError: it is no UTF-8, no JSON or no object.
+        """
+        try:
+            row = orjson.loads(self.data)
+        except orjson.JSONDecodeError as error:
+            raise RowError(self.path, self.number, f"not valid JSON ({_why_no_json(self.data, error)})") from error
+        if not isinstance(row, dict):
+            advice = "; put each row on a line of its own, without the brackets" if isinstance(row, list) else ""
+            raise RowError(self.path, self.number, f"expected a JSON object, found {type(row).__name__}{advice}")
+        return Line(self.path, self.number, row, self.offset)
+
+
+def read_lines(path: str | Path) -> Iterator[RawLine]:
+    """Read the lines of a JSONL file lazily, without a look at what they say; blank ones are passed over.
 
     Raises:
         DataError: the file is missing or cannot be read.
-        RowError: a line is no UTF-8, no JSON or no object.
     """
     path = Path(path)
     try:
@@ -48,16 +74,19 @@ def read_jsonl(path: str | Path) -> Iterator[Line]:
         for number, data in enumerate(handle, start=1):
             offset, end = end, end + len(data)
             data = data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data
-            if not data.strip():
-                continue
-            try:
-                row = orjson.loads(data)
-            except orjson.JSONDecodeError as error:
-                raise RowError(path, number, f"not valid JSON ({_why_no_json(data, error)})") from error
-            if not isinstance(row, dict):
-                advice = "; put each row on a line of its own, without the brackets" if isinstance(row, list) else ""
-                raise RowError(path, number, f"expected a JSON object, found {type(row).__name__}{advice}")
-            yield Line(path, number, row, offset)
+            if not data.isspace():
+                yield RawLine(path, number, data, offset)
+
+
+def read_jsonl(path: str | Path) -> Iterator[Line]:
+    """Read a JSONL file lazily; blank lines are passed over, a byte-order mark is ignored.
+
+    Raises:
+        DataError: the file is missing or cannot be read.
+        RowError: a line is no UTF-8, no JSON or no object.
+    """
+    for line in read_lines(path):
+        yield line.parse()
 
 
 def _why_no_json(data: bytes, error: orjson.JSONDecodeError) -> str:

@@ -28,6 +28,9 @@ IMPORTED = "imported"
 PAIR_LABELS = (*CONSTRUCTIONS, IMPORTED)
 """What the column ``construction`` may hold."""
 
+SPLITS = ("train", "validation")
+"""The splits of the preference pairs."""
+
 Status = Literal["scored", "too_long", "not_finite", "failed"]
 
 
@@ -186,7 +189,7 @@ class PreferencePair:
             edit=_optional(row, "edit"),
             chosen_engagement=_number(row, "chosen_engagement"),
             rejected_engagement=_number(row, "rejected_engagement"),
-            split=_name(row, "split", ("train", "validation")) or "train",
+            split=_name(row, "split", SPLITS) or "train",
         )
 
     def to_row(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from storyalign.files import Line
+    from storyalign.files import RawLine
     from storyalign.hub.dataset_folder import BuiltFolder
 
 Raw = Annotated[list[Path], typer.Option("--raw", help="JSONL file of raw rows; may be given several times.")]
@@ -64,10 +64,10 @@ def story_preferences(
     _report(build_story_preferences(raw, out, sample=sample, people=people, track=_bar), "pairs")
 
 
-def _bar(lines: Iterable[Line]) -> Iterable[Line]:
+def _bar(lines: Iterable[RawLine]) -> Iterable[RawLine]:
     from tqdm import tqdm
 
-    bar: Iterable[Line] = tqdm(lines, unit=" rows", desc="checking and writing", disable=None)
+    bar: Iterable[RawLine] = tqdm(lines, unit=" rows", desc="checking and writing", disable=None)
     return bar
 
 

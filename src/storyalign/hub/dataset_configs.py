@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from storyalign.hub.parquet_shards import ParquetShards, Writing
-from storyalign.hub.table_digest import update_digest
+import pyarrow as pa
+
+from storyalign.hub.parquet_shards import ParquetShards
+from storyalign.hub.table_digest import TableDigest
+from storyalign.hub.work_thread import WorkThread
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from datasets import Features
 
 
@@ -46,7 +48,8 @@ class ConfigFiles:
     Args:
         folder: the dataset folder; files go to ``data/<config>/``.
         configs: names of all configurations that files belong to, in the order of the card.
-        splits: names of all splits, in the order of the card.
+        config_column: the column that names a row's configuration.
+        splits: names of all splits, in the order of the card. Rows without a column ``split`` belong to the first.
         features: the columns.
         shard_bytes: text in one Parquet file, about.
         each_table: called with the rows of all files, a row group at a time, from another thread.
@@ -56,31 +59,42 @@ class ConfigFiles:
         self,
         folder: Path,
         configs: Sequence[str],
+        config_column: str,
         splits: Sequence[str],
         features: Features,
         shard_bytes: int,
         each_table: Callable[[pa.Table], None],
     ):
         self._folder, self._configs, self._splits = folder, configs, splits
+        self._config_column = config_column
         self._features, self._shard_bytes = features, shard_bytes
-        self._each_table, self._writing = each_table, Writing()
+        self._each_table = each_table
+        self._packing, self._counting = WorkThread("packing"), WorkThread("counting")
         self._files: dict[tuple[str, str], ParquetShards] = {}
-        self._digests: dict[tuple[str, str], Any] = {}
+        self._digests: dict[tuple[str, str], TableDigest] = {}
 
-    def write(self, config: str, split: str, example: dict[str, Any]) -> None:
-        """Add one row; class labels stand in it by name, texts as ``str`` or as UTF-8."""
-        key = (config, split)
-        if key not in self._files:
-            self._files[key] = self._open(*key)
-        self._files[key].write(example)
+    def write(self, table: pa.Table) -> None:
+        """Add rows; class labels stand in them by name."""
+        names = table.column(self._config_column).to_pylist()
+        splits = table.column("split").to_pylist() if "split" in table.schema.names else [self._splits[0]] * len(names)
+        rows: dict[tuple[str, str], list[int]] = {}
+        for row, key in enumerate(zip(names, splits, strict=True)):
+            rows.setdefault(key, []).append(row)
+        table = table.select(list(self._features))
+        for key, places in rows.items():
+            if key not in self._files:
+                self._files[key] = self._open(*key)
+            # Taken out, not sliced: a slice would keep the whole table in memory until its file's next row group.
+            self._files[key].write(table.take(pa.array(places)))
 
     def close(self) -> list[ConfigFacts]:
         """Finish all files. The default configuration comes first; it names the files of all others."""
         for shards in self._files.values():
             shards.flush()
-        self._writing.finish()
+        self._packing.finish()
+        self._counting.finish()
         splits = {key: self._close(*key) for key in self._files}
-        self._writing.stop()
+        self._stop()
         facts = []
         for config in self._configs:
             keys = [(config, split) for split in self._splits if (config, split) in splits]
@@ -93,20 +107,27 @@ class ConfigFiles:
 
     def abandon(self) -> None:
         """Let go of all open files after an error; the folder is thrown away by its owner."""
-        self._writing.stop()
+        self._stop()
         for shards in self._files.values():
             shards.abandon()
+
+    def _stop(self) -> None:
+        self._packing.stop()
+        self._counting.stop()
 
     def _open(self, config: str, split: str) -> ParquetShards:
         place = self._folder / "data" / config
         place.mkdir(parents=True, exist_ok=True)
-        hasher = self._digests[config, split] = hashlib.sha256(f"{split} {_columns(self._features)}".encode())
+        digest = self._digests[config, split] = TableDigest(f"{split} {_columns(self._features)}")
 
-        def each_table(table: pa.Table) -> None:
-            update_digest(hasher, table)
+        def count(table: pa.Table) -> None:
+            digest.update(table)
             self._each_table(table)
 
-        return ParquetShards(place, split, self._features, self._writing, each_table, self._shard_bytes)
+        def each_group(table: pa.Table) -> None:
+            self._counting.submit(lambda: count(table))
+
+        return ParquetShards(place, split, self._features, self._packing, each_group, self._shard_bytes)
 
     def _close(self, config: str, split: str) -> SplitFacts:
         shards = self._files[config, split]

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
 
 from storyalign.errors import DataError, RecipeError
-from storyalign.files import Line, atomic_folder, read_jsonl
+from storyalign.files import RawLine, atomic_folder, read_lines
 from storyalign.hub.dataset_card import CardFacts, is_built_folder, render_card
 from storyalign.hub.dataset_configs import ConfigFiles
 from storyalign.hub.dataset_statistics import DatasetStatistics
+from storyalign.hub.pair_columns import read_pair_columns
 from storyalign.hub.parquet_shards import SHARD_BYTES
 from storyalign.hub.people_figures import PeopleFigure, read_people_figures
+from storyalign.hub.row_blocks import ReadRow, ReadWhole, read_blocks
 from storyalign.hub.row_checks import Repetitions, check_no_sample, check_official_size, check_sample
-from storyalign.records import PAIR_LABELS, SOURCES, BadRow, Instance, PreferencePair
+from storyalign.records import PAIR_LABELS, SOURCES, SPLITS, Instance, PreferencePair
 
-Rows = Iterable[Line]
-Track = Callable[[Rows], Rows]
-"""Wraps the rows on their way, for a progress bar."""
+if TYPE_CHECKING:
+    from datasets import Features
+
+Track = Callable[[Iterable[RawLine]], Iterable[RawLine]]
+"""Wraps the lines on their way, for a progress bar."""
 
 
 class BuiltFolder(NamedTuple):
@@ -38,15 +44,19 @@ class _Kind(NamedTuple):
     """What differs between the two datasets."""
 
     name: str
-    parse: Callable[[dict[str, Any]], Instance | PreferencePair]
+    parse: Callable[[Mapping[str, Any]], Instance | PreferencePair]
     configs: tuple[str, ...]
     config_column: str
     splits: tuple[str, ...]
+    read_whole: ReadWhole | None = None
+    """The checks of ``parse`` for many rows at once, where there are many."""
 
 
 _STORYRMB = _Kind("storyrmb", lambda row: Instance.from_row(row).require_storyrmb(), SOURCES, "source", ("test",))
 _OPEN = _STORYRMB._replace(parse=lambda row: Instance.from_row(row).require_storyrmb(dimension=False))
-_PREFERENCES = _Kind("story_preferences", PreferencePair.from_row, PAIR_LABELS, "construction", ("train", "validation"))
+_PREFERENCES = _Kind(
+    "story_preferences", PreferencePair.from_row, PAIR_LABELS, "construction", SPLITS, read_pair_columns
+)
 
 
 def build_storyrmb(
@@ -119,49 +129,51 @@ def _build(
 ) -> BuiltFolder:
     out = out.resolve()
     _require_replaceable(out)
-    script, statistics = _script(kind.name), DatasetStatistics()
-    lines = track(itertools.chain.from_iterable(map(read_jsonl, raw)))
+    features, statistics, repetitions = _script(kind.name).FEATURES, DatasetStatistics(), Repetitions()
+    lines = track(itertools.chain.from_iterable(map(read_lines, raw)))
     names = ", ".join(map(str, raw))
     try:
         with atomic_folder(out) as folder, ExitStack() as on_error:
-            files = ConfigFiles(folder, kind.configs, kind.splits, script.FEATURES, shard_bytes, statistics.add_words)
+            files = ConfigFiles(
+                folder, kind.configs, kind.config_column, kind.splits, features, shard_bytes, statistics.add_words
+            )
             on_error.callback(files.abandon)
-            for line, row, texts in _checked(kind, lines, sample):
-                example = script.example(row.to_row(), f"{line.path}:{line.number}")
-                example |= _encoded(row, texts)
-                files.write(example[kind.config_column], getattr(row, "split", kind.splits[0]), example)
-                statistics.add(row)
+            whole = None if sample else kind.read_whole
+            for block in read_blocks(lines, _raw_schema(kind, features), _row_reader(kind, sample), whole):
+                repetitions.check(block.table, block.lines)
+                if block.error is not None:
+                    raise block.error
+                statistics.add(block.table)
+                files.write(block.table)
             if not statistics.n_rows:
                 raise DataError(f"{names or '--raw'}: no rows; nothing was written")
             if official:
                 check_official_size(statistics, names)
             configs = files.close()
-            card = render_card(CardFacts(kind.name, sample, official, configs, script.FEATURES, statistics, people))
+            card = render_card(CardFacts(kind.name, sample, official, configs, features, statistics, people))
             (folder / "README.md").write_text(card, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{out}: cannot be written ({error.strerror or error}); nothing was changed") from error
     return BuiltFolder(out, configs[0].digest, statistics)
 
 
-def _encoded(row: Instance | PreferencePair, texts: Sequence[bytes]) -> dict[str, Any]:
-    """Give the columns of premise and stories in UTF-8, so that gigabytes of text are encoded once."""
-    premise, chosen, *rejected = texts
-    return {"prompt": premise, "chosen": chosen, "rejected": rejected if isinstance(row, Instance) else rejected[0]}
+def _row_reader(kind: _Kind, sample: bool) -> ReadRow:
+    """Give all checks of one row that look at nothing else."""
+
+    def read(raw: Mapping[str, Any]) -> Instance | PreferencePair:
+        row = kind.parse(raw)
+        (check_sample if sample else check_no_sample)(row)
+        return row
+
+    return read
 
 
-def _checked(
-    kind: _Kind, lines: Rows, sample: bool
-) -> Iterator[tuple[Line, Instance | PreferencePair, Sequence[bytes]]]:
-    repetitions = Repetitions()
-    for line in lines:
-        try:
-            row = kind.parse(line.row)
-            (check_sample if sample else check_no_sample)(row)
-            texts = [text.encode() for text in (row.prompt, *row.stories)]
-            repetitions.check(row, texts, line)
-        except BadRow as error:
-            raise line.error(str(error)) from error
-        yield line, row, texts
+def _raw_schema(kind: _Kind, features: Features) -> pa.Schema:
+    """Give the columns of raw rows: those of the dataset, class labels by name, and the split where there are some."""
+    named = [
+        pa.field(f.name, pa.string() if hasattr(features[f.name], "names") else f.type) for f in features.arrow_schema
+    ]
+    return pa.schema([*named, *([pa.field("split", pa.string())] if len(kind.splits) > 1 else [])])
 
 
 def _require_replaceable(out: Path) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import statistics
 from array import array
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from storyalign.hub.table_words import words_of_column
-from storyalign.records import Instance, PreferencePair
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_TEXTS = ("id", "prompt", "chosen", "rejected")
 
 
 @dataclass(slots=True)
@@ -32,20 +35,24 @@ class DatasetStatistics:
     routes: Counter[str] = field(default_factory=Counter)
     edits: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: Instance | PreferencePair) -> None:
-        """Count one row; the words of its stories are counted by ``add_words``."""
-        self.licenses[row.license, row.corpus] += 1
-        self.languages[row.language] += 1
-        self.chosen_writers[row.chosen_writer or "unknown"] += 1
-        if isinstance(row, Instance):
-            self.table[row.dimension or "none", row.source or "none"] += 1
-            self.rejected_writers.update(row.rejected_writers)
-            self.stages.update([row.dimension_stage] if row.dimension_stage else [])
-            self.routes.update([row.route] if row.route else [])
+    def add(self, table: pa.Table) -> None:
+        """Count rows, class labels by name; the words of their stories are counted by ``add_words``."""
+        columns = {name: table.column(name).to_pylist() for name in table.schema.names if name not in _TEXTS}
+        self.licenses.update(zip(columns["license"], columns["corpus"], strict=True))
+        self.languages.update(columns["language"])
+        self.chosen_writers.update(_known(columns["chosen_writer"]))
+        if "construction" in columns:
+            self.table.update(zip(columns["construction"], columns["split"], strict=True))
+            self.rejected_writers.update(_known(columns["rejected_writer"]))
+            self.edits.update(filter(None, columns["edit"]))
         else:
-            self.table[row.construction, row.split] += 1
-            self.rejected_writers[row.rejected_writer or "unknown"] += 1
-            self.edits.update([row.edit] if row.edit else [])
+            self.table.update(
+                (dimension or "none", source or "none")
+                for dimension, source in zip(columns["dimension"], columns["source"], strict=True)
+            )
+            self.rejected_writers.update(chain.from_iterable(columns["rejected_writers"]))
+            self.stages.update(filter(None, columns["dimension_stage"]))
+            self.routes.update(filter(None, columns["route"]))
 
     def add_words(self, table: pa.Table) -> None:
         """Count the words of all stories of a row group."""
@@ -72,3 +79,7 @@ class DatasetStatistics:
     def count(self, row: str | None = None, column: str | None = None) -> int:
         """Rows in one cell of the table; None adds up a whole row or column."""
         return sum(n for (r, c), n in self.table.items() if row in (None, r) and column in (None, c))
+
+
+def _known(writers: Iterable[str | None]) -> Iterator[str]:
+    return (writer or "unknown" for writer in writers)

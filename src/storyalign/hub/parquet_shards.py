@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from storyalign.hub.work_thread import WorkThread
 
 if TYPE_CHECKING:
     from datasets import Features
+    from numpy.typing import NDArray
 
 GROUP_ROWS = 1_000
 GROUP_BYTES = 8 << 20
@@ -19,35 +23,6 @@ GROUP_BYTES = 8 << 20
 
 SHARD_BYTES = 500 << 20
 """About this many bytes of text go into one file."""
-
-
-class Writing:
-    """One thread that packs row groups while the next rows are read; all files of a build share it.
-
-    At most one group is being packed and one is waiting, so memory stays what it is.
-    """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="parquet")
-        self._last: Future[None] | None = None
-
-    def submit(self, work: Callable[[], None]) -> None:
-        """Hand over one piece of work, after the one before; an error of that one is raised here."""
-        last, self._last = self._last, None
-        if last is not None:
-            last.result()
-        self._last = self._thread.submit(work)
-
-    def finish(self) -> None:
-        """Wait for all work; its error is raised here."""
-        last, self._last = self._last, None
-        if last is not None:
-            last.result()
-
-    def stop(self) -> None:
-        """End the thread, done or not."""
-        self._last = None
-        self._thread.shutdown(wait=True, cancel_futures=True)
 
 
 class ParquetShards:
@@ -60,8 +35,8 @@ class ParquetShards:
         folder: where the files go.
         split: the split's name.
         features: the columns.
-        writing: the thread that packs.
-        each_table: called there with every row group, in order.
+        packing: the thread that packs.
+        each_group: called with every row group, in order, class labels by number.
         shard_bytes: text in one file, about.
     """
 
@@ -70,32 +45,44 @@ class ParquetShards:
         folder: Path,
         split: str,
         features: Features,
-        writing: Writing,
-        each_table: Callable[[pa.Table], None],
+        packing: WorkThread,
+        each_group: Callable[[pa.Table], None],
         shard_bytes: int = SHARD_BYTES,
     ):
         self.split, self.n_rows, self.n_bytes = split, 0, 0
         self._folder, self._shard_bytes = folder, shard_bytes
-        self._writing, self._each_table = writing, each_table
+        self._packing, self._each_group = packing, each_group
         self._schema = features.arrow_schema.remove_metadata()
-        self._labels = {name: f.str2int for name, f in features.items() if hasattr(f, "str2int")}
+        self._labels = {name: pa.array(f.names) for name, f in features.items() if hasattr(f, "names")}
         # Texts hardly repeat: a dictionary, or their least and greatest, costs time and finds nothing.
         self._few_values = [f.name for f in self._schema if f.name not in _TEXTS and f.name != "id"]
         self._paths: list[Path] = []
         self._writer: pq.ParquetWriter | None = None
-        self._group: list[dict[str, Any]] = []
-        self._group_bytes = self._bytes_in_shard = 0
+        self._group: list[pa.Table] = []
+        self._group_rows = self._group_bytes = self._bytes_in_shard = 0
 
-    def write(self, example: dict[str, Any]) -> None:
-        """Add one row; class labels stand in it by name, texts as ``str`` or as UTF-8."""
-        self._group.append(example)
-        self._group_bytes += sum(map(_size, example.values()))
-        if len(self._group) >= GROUP_ROWS or self._group_bytes >= GROUP_BYTES:
-            self._flush()
+    def write(self, table: pa.Table) -> None:
+        """Add rows; class labels stand in them by name."""
+        begin = 0
+        for row, size in enumerate(_row_bytes(table), start=1):
+            self._group_rows, self._group_bytes = self._group_rows + 1, self._group_bytes + size
+            if self._group_rows >= GROUP_ROWS or self._group_bytes >= GROUP_BYTES:
+                self._group.append(table.slice(begin, row - begin))
+                self.flush()
+                begin = row
+        if begin < table.num_rows:
+            self._group.append(table.slice(begin))
 
     def flush(self) -> None:
-        """Hand over what is left; it is on disk when ``writing`` has finished."""
-        self._flush()
+        """Hand over what is left; it is on disk when the thread has finished."""
+        if not self._group:
+            return
+        table, size = self._labelled(pa.concat_tables(self._group)), self._group_bytes
+        self._group, self._group_rows, self._group_bytes = [], 0, 0
+        self.n_rows += table.num_rows
+        self.n_bytes += size
+        self._packing.submit(lambda: self._pack(table, size))
+        self._each_group(table)
 
     def close(self) -> list[Path]:
         """Give the files their final names once all is written, and return them in order."""
@@ -112,21 +99,12 @@ class ParquetShards:
             self._writer.close()
             self._writer = None
 
-    def _flush(self) -> None:
-        if not self._group:
-            return
-        table, size = self._table(), self._group_bytes
-        self._group, self._group_bytes = [], 0
-        self._writing.submit(lambda: self._pack(table, size))
-
-    def _table(self) -> pa.Table:
-        columns = []
-        for field in self._schema:
-            label = self._labels.get(field.name)
-            values = [row[field.name] for row in self._group]
-            if label:
-                values = [None if value is None else label(value) for value in values]
-            columns.append(pa.array(values, field.type))
+    def _labelled(self, table: pa.Table) -> pa.Table:
+        """Give class labels by their numbers."""
+        columns = [
+            pc.index_in(column, self._labels[field.name]).cast(field.type) if field.name in self._labels else column
+            for field, column in zip(self._schema, table.columns, strict=True)
+        ]
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _pack(self, table: pa.Table, size: int) -> None:
@@ -142,9 +120,6 @@ class ParquetShards:
                 use_content_defined_chunking=True,  # the Hub stores unchanged pages of two versions once
             )
         self._writer.write_table(table)
-        self._each_table(table)
-        self.n_rows += table.num_rows
-        self.n_bytes += table.nbytes
         self._bytes_in_shard += size
         if self._bytes_in_shard >= self._shard_bytes:
             self._end_shard()
@@ -158,5 +133,24 @@ class ParquetShards:
 _TEXTS = ("prompt", "chosen", "rejected")
 
 
-def _size(value: object) -> int:
-    return sum(map(len, value)) if isinstance(value, list) else len(value) if isinstance(value, str | bytes) else 8
+def _row_bytes(table: pa.Table) -> list[int]:
+    """Give the bytes of each row: its texts, 4 for each text and list, 8 for each number.
+
+    That is Arrow's layout without the bits for nulls, which depend on where a table came from.
+    """
+    sizes = np.zeros(table.num_rows, dtype=np.int64)
+    for column in table.columns:
+        if pa.types.is_string(column.type):
+            sizes += _text_bytes(column)
+        elif pa.types.is_list(column.type):
+            ends = np.cumsum([0, *_text_bytes(pc.list_flatten(column))])
+            sizes += 4 + np.diff(ends[np.cumsum([0, *pc.list_value_length(column).to_pylist()])])
+        else:
+            sizes += 8
+    listed: list[int] = sizes.tolist()
+    return listed
+
+
+def _text_bytes(texts: Any) -> NDArray[np.int64]:
+    lengths: NDArray[np.int64] = pc.binary_length(texts).fill_null(0).to_numpy().astype(np.int64)
+    return lengths + 4

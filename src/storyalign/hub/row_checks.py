@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 from xxhash import xxh3_64_intdigest
 
 from storyalign.errors import DataError
-from storyalign.files import Line
+from storyalign.files import RawLine
 from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.hub.place_table import PlaceTable
+from storyalign.hub.text_keys import keys_of_column
 from storyalign.records import DIMENSIONS, SOURCES, BadRow, Instance, PreferencePair
 
-_ID, _CONTENT, _TEXT = range(3)
-"""Seeds, so that an id, a row's content and a text never meet by having the same bytes."""
+_ID, _CONTENT = range(2)
+"""Seeds; ``text_keys.TEXT`` is another."""
 
 KIT_AUTHOR = "kit-author"
 KIT_EDIT = "kit-edit:"
@@ -43,27 +47,35 @@ class Repetitions:
         self._splits: list[str] = []
         self._places = PlaceTable()
 
-    def check(self, row: Instance | PreferencePair, texts: Sequence[bytes], line: Line) -> None:
-        """Compare one row with all before it.
+    def check(self, table: pa.Table, lines: Sequence[RawLine]) -> None:
+        """Compare rows with all before them.
 
         Args:
-            row: the row.
-            texts: its premise, its chosen story and its rejected stories, in UTF-8.
-            line: where it stands.
+            table: ``id``, ``prompt``, ``chosen``, ``rejected`` (texts, or lists of texts) and, for pairs, ``split``.
+            lines: where each row stands.
 
         Raises:
-            BadRow: it repeats an earlier one, or its premise or a story of it is in another split too.
+            RowError: a row repeats an earlier one, or its premise or a story of it is in another split too.
         """
-        split = row.split if isinstance(row, PreferencePair) else "test"
-        here = self._place(line, split)
-        if (place := self._places.enter(xxh3_64_intdigest(row.id.encode(), _ID), here)) is not None:
+        ids, splits = table.column("id").to_pylist(), None
+        if "split" in table.schema.names:
+            splits = table.column("split").to_pylist()
+        texts = zip(*(_keys(table.column(name)) for name in ("prompt", "chosen", "rejected")), strict=True)
+        for row, ((premise,), chosen, rejected) in enumerate(texts):
+            try:
+                self._check(ids[row], premise, [*chosen, *rejected], splits and splits[row], lines[row])
+            except BadRow as error:
+                raise lines[row].parse().error(str(error)) from error
+
+    def _check(self, row_id: str, premise: int, stories: list[int], split: str | None, line: RawLine) -> None:
+        here = self._place(line, split or "test")
+        if (place := self._places.enter(xxh3_64_intdigest(row_id.encode(), _ID), here)) is not None:
             raise BadRow(f"the id stands in {self._name(place)} already")
-        premise, *stories = map(_key, texts)
         # Sorted: the same stories in another order are no new content, they contradict it.
         content = b"".join(key.to_bytes(8, "big") for key in (premise, *sorted(stories)))
         if (place := self._places.enter(xxh3_64_intdigest(content, _CONTENT), here)) is not None:
             raise BadRow(f"the same premise with the same stories stands in {self._name(place)} already")
-        if isinstance(row, PreferencePair):
+        if split is not None:
             for what, key in zip(("premise", "chosen story", "rejected story"), (premise, *stories), strict=True):
                 place = self._places.enter(key, here)
                 if place is not None and (before := self._splits[place % 2]) != split:
@@ -71,7 +83,7 @@ class Repetitions:
                         f"its {what} is in split {before} too ({self._name(place)}); a text belongs to one split"
                     )
 
-    def _place(self, line: Line, split: str) -> int:
+    def _place(self, line: RawLine, split: str) -> int:
         if line.path not in self._files:
             self._files.append(line.path)
         if split not in self._splits:
@@ -124,5 +136,13 @@ def check_official_size(statistics: DatasetStatistics, name: str) -> None:
         raise DataError(f"{name}: not the official size: {', '.join(wrong)}; leave out --official-size for another set")
 
 
-def _key(text: bytes) -> int:
-    return xxh3_64_intdigest(text.translate(None, b" \t\n\r\v\f"), _TEXT)
+def _keys(column: Any) -> list[list[int]]:
+    """Give the keys of each row's texts."""
+    rows: list[list[int]] = []
+    for array in column.chunks:
+        if pa.types.is_string(array.type):
+            rows += [[key] for key in keys_of_column(array)]
+        else:
+            keys = iter(keys_of_column(array.flatten()))
+            rows += [list(islice(keys, n)) for n in array.value_lengths().to_pylist()]
+    return rows

@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import hashlib
+from typing import Any
 
 import numpy as np
-import orjson
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
-
-    import pyarrow as pa
+import pyarrow as pa
+import pyarrow.compute as pc
 
 
-def update_digest(hasher: _Hash, table: pa.Table) -> None:
-    """Feed every value of every row, in order: first lengths and all that is no text, then the texts themselves."""
-    columns = [column.combine_chunks() for column in table.columns]
-    texts = [_text_bytes(column) for column in columns if _is_text(column)]
-    values = [column.to_pylist() for column in columns if not _is_text(column)]
-    fed: list[bytes | memoryview] = []
-    for row in range(table.num_rows):
-        pieces = [None if not valid[row] else data[ends[row] : ends[row + 1]] for data, ends, valid in texts]
-        sizes = [None if piece is None else len(piece) for piece in pieces]
-        fed.append(orjson.dumps([sizes, [column[row] for column in values]]))
-        fed += filter(None, pieces)
-    # One call: each one gives the interpreter away, and has to wait until it gets it back.
-    hasher.update(b"".join(fed))
+class TableDigest:
+    """A SHA-256 over every value of every row, in order.
+
+    Each column has hashers of its own, for its values and for their lengths and nulls, so whole buffers are fed
+    as they lie in memory.
+
+    Args:
+        heading: what else the digest must depend on, such as the split, the names and the types of the columns.
+    """
+
+    def __init__(self, heading: str) -> None:
+        self._heading = heading
+        self._columns: dict[str, _ColumnDigest] = {}
+
+    def update(self, table: pa.Table) -> None:
+        """Feed the rows of one more table; all have the same columns."""
+        for name in table.schema.names:
+            column = self._columns.setdefault(name, _ColumnDigest())
+            for chunk in table.column(name).chunks:
+                column.update(chunk)
+
+    def hexdigest(self) -> str:
+        """Give the digest as 64 hexadecimal digits."""
+        parts = [self._heading, *(f"{name} {column.hexdigest()}" for name, column in self._columns.items())]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _is_text(column: Any) -> bool:
-    return str(column.type) == "string"
+class _ColumnDigest:
+    def __init__(self) -> None:
+        # One for lists and one for texts: fed to the same, their lengths would come in turns, table by table.
+        self._lists, self._lengths, self._values = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+
+    def update(self, array: Any) -> None:
+        if pa.types.is_list(array.type):
+            self._lists.update(_bytes(pc.list_value_length(array)))
+            array = array.flatten()
+        if pa.types.is_string(array.type):
+            self._lengths.update(_bytes(pc.binary_length(array)))
+            self._values.update(_text_bytes(array))
+        else:
+            self._lengths.update(_bytes(pc.if_else(array.is_valid(), 1, None)))
+            self._values.update(array.fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+
+    def hexdigest(self) -> str:
+        return " ".join(hasher.hexdigest() for hasher in (self._lists, self._lengths, self._values))
 
 
-def _text_bytes(column: Any) -> tuple[memoryview, list[int], list[bool]]:
-    """Give all bytes of a string array, where each text ends (one more than texts), and which texts are not null."""
-    if not len(column):
-        return memoryview(b""), [0], []
-    ends = np.frombuffer(column.buffers()[1], dtype=np.int32)[column.offset : column.offset + len(column) + 1]
-    return memoryview(column.buffers()[2] or b""), ends.tolist(), column.is_valid().to_pylist()
+def _bytes(lengths: Any) -> bytes:
+    """Give lengths as 64-bit numbers; that of a null is -1."""
+    numbers: bytes = lengths.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).tobytes()
+    return numbers
+
+
+def _text_bytes(array: Any) -> memoryview:
+    """Give all bytes of a string array, one text after the other; nulls have none."""
+    if not len(array):
+        return memoryview(b"")
+    ends = np.frombuffer(array.buffers()[1], dtype=np.int32)
+    return memoryview(array.buffers()[2] or b"")[ends[array.offset] : ends[array.offset + len(array)]]
