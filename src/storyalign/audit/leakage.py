@@ -12,11 +12,11 @@ compared, each with ``corpus.duplicates``, which does not mind case, punctuation
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from storyalign.corpus.duplicates import THRESHOLD, Signature, TextIndex, comparable_words, sign
+from storyalign.corpus.duplicates import THRESHOLD, Signature, TextIndex, comparable_words, sign_words
 from storyalign.records import Instance, PreferencePair
 
 EDGE_WORDS = 120
@@ -86,6 +86,28 @@ class LeakageReport:
         }
 
 
+class CheckedText(NamedTuple):
+    """What is compared of a text. Made once, it serves every search: making it is most of their work."""
+
+    whole: Signature
+    beginning: Signature | None
+    """Of its first 120 words; None where the text has no more than these."""
+    end: Signature | None
+    """Of its last 120 words."""
+
+    @classmethod
+    def of(cls, text: str) -> CheckedText:
+        """Take a text apart.
+
+        Raises:
+            MissingExtraError: rensa is not installed.
+        """
+        words = comparable_words(text)
+        if len(words) <= EDGE_WORDS:
+            return cls(sign_words(words), None, None)
+        return cls(sign_words(words), sign_words(words[:EDGE_WORDS]), sign_words(words[-EDGE_WORDS:]))
+
+
 class LeakageIndex:
     """The texts of evaluation sets.
 
@@ -105,49 +127,41 @@ class LeakageIndex:
             self.instances += 1
             key = str(len(self._places))
             self._places.append((name, instance.id))
-            self._premises.find_or_add(key, instance.prompt)
-            for text in (instance.prompt, *instance.stories):
-                if edges := _edges(text):
-                    self._beginnings.find_or_add(key, edges[0])
-                    self._ends.find_or_add(key, edges[1])
-            for story in instance.stories:
-                self._stories.find_or_add(key, story)
+            premise, *stories = map(CheckedText.of, (instance.prompt, *instance.stories))
+            self._premises.find_or_add(key, premise.whole)
+            for text in (premise, *stories):
+                if text.beginning is not None and text.end is not None:
+                    self._beginnings.find_or_add(key, text.beginning)
+                    self._ends.find_or_add(key, text.end)
+            for story in stories:
+                self._stories.find_or_add(key, story.whole)
 
-    def leaks(self, pair: PreferencePair, stories: tuple[Signature, Signature] | None = None) -> list[Leak]:
+    def leaks(self, pair: PreferencePair, stories: Sequence[CheckedText] | None = None) -> list[Leak]:
         """Give the leaks of one pair; each of its texts is named once, by its closest likeness.
 
         Args:
             pair: the pair.
-            stories: the signatures of its stories, where they are at hand.
+            stories: what is compared of its stories, chosen and rejected, where it is at hand.
         """
-        chosen, rejected = stories or (sign(pair.chosen), sign(pair.rejected))
+        chosen, rejected = stories or map(CheckedText.of, pair.stories)
+        premise = CheckedText.of(pair.prompt)
         found = (
-            self._leak(pair, "prompt", sign(pair.prompt), (("premise", self._premises), ("story", self._stories))),
+            self._leak(pair, "prompt", premise, (("premise", self._premises), ("story", self._stories))),
             self._leak(pair, "chosen", chosen, (("story", self._stories),)),
             self._leak(pair, "rejected", rejected, (("story", self._stories),)),
         )
         return [leak for leak in found if leak]
 
     def _leak(
-        self, pair: PreferencePair, which: str, signature: Signature, indexes: tuple[tuple[str, TextIndex], ...]
+        self, pair: PreferencePair, which: str, text: CheckedText, indexes: tuple[tuple[str, TextIndex], ...]
     ) -> Leak | None:
-        text: str = getattr(pair, which)
-        looked_up: list[tuple[str, TextIndex, str, str | Signature]] = [(w, i, text, signature) for w, i in indexes]
-        if edges := _edges(text):
-            first, last = edges
-            looked_up += [("beginning", self._beginnings, first, first), ("end", self._ends, last, last)]
-        for what, index, part, key in looked_up:
-            if match := index.find(key):
+        looked_up = [(what, index, text.whole) for what, index in indexes]
+        if text.beginning is not None and text.end is not None:
+            looked_up += [("beginning", self._beginnings, text.beginning), ("end", self._ends, text.end)]
+        for what, index, signature in looked_up:
+            if match := index.find(signature):
                 name, instance_id = self._places[int(match.key)]
-                excerpt = " ".join(part.split())[:_SHOWN]
+                shown = getattr(pair, which)[-_SHOWN if what == "end" else 0 :]
+                excerpt = " ".join(shown[: 2 * _SHOWN].split())[:_SHOWN]
                 return Leak(pair.id, which, what, name, instance_id, round(match.similarity, 3), excerpt)
         return None
-
-
-def _edges(text: str) -> tuple[str, str] | None:
-    """Give the first and the last words of a text, None where it is no longer than these."""
-    # More characters than any 120 words have are not looked at.
-    head, tail = comparable_words(text[: 20 * EDGE_WORDS]), comparable_words(text[-20 * EDGE_WORDS :])
-    if min(len(head), len(tail)) <= EDGE_WORDS:
-        return None
-    return " ".join(head[:EDGE_WORDS]), " ".join(tail[-EDGE_WORDS:])

@@ -6,22 +6,24 @@ reward model can learn the cue instead of the story. Rules are stated, not fitte
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from storyalign.accuracy import wilson_interval
 from storyalign.records import PreferencePair
-from storyalign.text import count_words
+from storyalign.text import beyond_ascii, count_words
 
 CUES = ("words", "paragraphs", "quotation marks a word", "dashes a word", "commas a word", "exclamations a word")
 LENGTH = "words"
 
-_QUOTES = re.compile('["“”„«»「」『』]')
-_DASHES = re.compile("[—–]| - |--")
-_COMMAS = re.compile("[,，、]")
-_EXCLAMATIONS = re.compile("[!！]")
+_MARKS = (
+    (('"',), "“”„«»「」『』"),
+    ((" - ", "--"), "—–"),
+    ((",",), "，、"),
+    (("!",), "！"),
+)
+"""Quotation marks, dashes, commas, exclamation marks, as in ``CUES``: in ASCII, and beyond."""
 
 
 class CueRule(NamedTuple):
@@ -85,5 +87,8 @@ class PairCues:
 def _cues(story: str) -> tuple[float, ...]:
     words = count_words(story)
     paragraphs = sum(1 for line in story.splitlines() if line.strip())
-    marks = (len(pattern.findall(story)) / max(words, 1) for pattern in (_QUOTES, _DASHES, _COMMAS, _EXCLAMATIONS))
+    beyond = beyond_ascii(story)
+    marks = (
+        (sum(map(story.count, signs)) + sum(map(beyond.count, others))) / max(words, 1) for signs, others in _MARKS
+    )
     return (words, paragraphs, *marks)

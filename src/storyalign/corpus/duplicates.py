@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from storyalign.errors import MissingExtraError, RecipeError
+from storyalign.text import beyond_ascii
 
 THRESHOLD = 0.5
 """Two texts whose estimated similarity reaches it are near duplicates."""
@@ -28,10 +29,11 @@ RUN = 3
 _EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _CJK = re.compile(f"[{_EAST}]")
 _WORDS = re.compile(rf"[{_EAST}]|[^\W_{_EAST}]+")
-_LETTERS = re.compile(r"[^\W_]+")
 _CLITIC = re.compile(r" '(s|re|ve|ll|d|m)\b")
-_TYPOGRAPHY = "“”‘—–…„«»·•"
-_PUNCTUATION = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
+_MARKS = [chr(code) for code in range(128) if not chr(code).isalnum() and chr(code) != " "]
+_PUNCTUATION = str.maketrans(dict.fromkeys(_MARKS, " "))
+_FEW = 100
+"""Different characters beyond ASCII that are looked at one after the other."""
 
 
 class Match(NamedTuple):
@@ -62,7 +64,15 @@ def sign(text: str, *, near: bool = True) -> Signature:
     Raises:
         MissingExtraError: rensa is not installed.
     """
-    words = comparable_words(text)
+    return sign_words(comparable_words(text), near=near)
+
+
+def sign_words(words: list[str], *, near: bool = True) -> Signature:
+    """Make the signature of a text of which the comparable words are at hand.
+
+    Raises:
+        MissingExtraError: rensa is not installed.
+    """
     values = None
     if near:
         values = _rensa().RMinHash(N_VALUES, 42)
@@ -147,14 +157,23 @@ def comparable_words(text: str) -> list[str]:
     if "’" in text:
         text = text.replace("’", "'")
     if "'" in text:
-        text = _CLITIC.sub(r"\1", text.replace(" n't", "nt")).replace("'", "")
-    if not text.isascii():
-        for mark in _TYPOGRAPHY:
-            text = text.replace(mark, " ")
+        text = text.replace(" n't", "nt")
+        if " '" in text:
+            text = _CLITIC.sub(r"\1", text)
+        text = text.replace("'", "")
     # The same words each way; the first two are several times as fast, and most texts are such.
+    beyond = beyond_ascii(text)
+    different = set(beyond)
+    if len(different) > _FEW or _CJK.search(beyond):
+        return _WORDS.findall(text)
+    for character in different:
+        if not character.isalnum():
+            text = text.replace(character, " ")
     if text.isascii():
         return text.translate(_PUNCTUATION).split()
-    return _WORDS.findall(text) if _CJK.search(text) else _LETTERS.findall(text)
+    for mark in _MARKS:
+        text = text.replace(mark, " ")
+    return text.split()
 
 
 def runs_of_words(text: str) -> set[str]:

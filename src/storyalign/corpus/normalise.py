@@ -10,6 +10,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from storyalign.corpus.chat_words import without_chat
@@ -55,13 +56,20 @@ def _entities(text: str) -> str:
 
 
 _RARE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u2000-\u200f\u2028-\u202f\u205f-\u2069\ufeff]")
-"""Everything that four of the rules look for. Most texts hold none of it, and one search is cheaper than four."""
+"""Everything that five of the rules look for. Most texts hold none of it, and one search is cheaper than five."""
+
+
+@lru_cache(maxsize=1)
+def _holds_rare(text: str) -> bool:
+    """Search a text once for all rules; none of them changes most texts."""
+    return _RARE.search(text) is not None
+
 
 _BREAKS = dict.fromkeys([0x0B, 0x0C, 0x85, 0x2028, 0x2029], "\n")
 
 
 def _line_ends(text: str) -> str:
-    if not _RARE.search(text):
+    if not _holds_rare(text):
         return text
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_BREAKS)
 
@@ -90,7 +98,7 @@ _C1 = re.compile("[\x80-\x9f]")
 
 
 def _mojibake(text: str) -> str:
-    if text.isascii() or not (any(sign in text for sign in _MOJIBAKE) or _C1.search(text)):
+    if text.isascii() or not (any(sign in text for sign in _MOJIBAKE) or (_holds_rare(text) and _C1.search(text))):
         return text
     from ftfy import fix_encoding
 
@@ -106,15 +114,15 @@ _ODD_SPACES = dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F], " ")
 
 
 def _invisible(text: str) -> str:
-    return text.translate(_NO_INVISIBLE) if _RARE.search(text) else text
+    return text.translate(_NO_INVISIBLE) if _holds_rare(text) else text
 
 
 def _control(text: str) -> str:
-    return text.translate(_NO_CONTROL) if _RARE.search(text) else text
+    return text.translate(_NO_CONTROL) if _holds_rare(text) else text
 
 
 def _spaces(text: str) -> str:
-    if _RARE.search(text):
+    if _holds_rare(text):
         text = text.translate(_ODD_SPACES)
     text = text.replace("\t", " ")
     while "  " in text:

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import orjson
 from xxhash import xxh3_64_intdigest
 
-from storyalign.audit.leakage import LeakageIndex, LeakageReport
+from storyalign.audit.leakage import CheckedText, LeakageIndex, LeakageReport
 from storyalign.audit.pair_cues import PairCues
-from storyalign.corpus.duplicates import Match, TextIndex, sign
+from storyalign.corpus.duplicates import Match, TextIndex
 from storyalign.corpus.tally import Tally
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, atomic_path, read_jsonl
 from storyalign.preferences.mix_groups import Groups, validation_groups
 from storyalign.records import CONSTRUCTIONS, BadRow, PreferencePair
-from storyalign.text import digest
+from storyalign.text import digest, text_key
 
 REPEATED = "the same premise with the same stories came before"
 NEARLY_REPEATED = "both stories are nearly those of an earlier pair"
@@ -177,18 +177,18 @@ def _first_pass(
             raise line.error(str(error)) from error
         tally.read += 1
         where = f"{line.path}:{line.number}"
-        row_id, (premise, *stories) = _key("id", pair.id), (_key("text", t) for t in (pair.prompt, *pair.stories))
+        row_id, (premise, *stories) = _key("id", pair.id), map(text_key, (pair.prompt, *pair.stories))
         content = _key("content", f"{premise} {sorted(stories)}")
         if content in contents or row_id in ids:
             tally.drop(REPEATED if content in contents else SAME_ID, where)
             continue
-        signatures = (sign(pair.chosen), sign(pair.rejected)) if evaluation is not None or index is not None else None
-        leaks = evaluation.leaks(pair, signatures) if evaluation is not None else []
+        texts = list(map(CheckedText.of, pair.stories)) if evaluation is not None or index is not None else []
+        leaks = evaluation.leaks(pair, texts) if evaluation is not None else []
         report.leakage.add(pair, leaks)
         if leaks:
             tally.drop(LEAKS, where)
             continue
-        matches = [index.find(signature) for signature in signatures or ()] if index is not None else []
+        matches = [index.find(text.whole) for text in texts] if index is not None else []
         # Two rewritings of one story are two pairs, however little each of them changes.
         threshold = 1.0 if pair.construction == "rewriting" else settings.repeated
         if _repeats(matches, groups, threshold):
@@ -199,11 +199,11 @@ def _first_pass(
         owners = [_key("author", a) for a in line.row.get("author_keys") or ()]
         owners += [_key("story", s) for s in line.row.get("story_ids") or ()]
         number = groups.add((premise, *stories, *owners))
-        for match, signature in zip(matches, signatures or (), strict=False):
+        for match, text in zip(matches, texts, strict=False):
             if match is not None:
                 groups.join(number, int(match.key))
             if index is not None and (match is None or not match.exact):
-                index.add(str(number), signature)
+                index.add(str(number), text.whole)
         yield _Kept(file, line.offset, pair.id, pair.construction, pair.edit == "by_size")
 
 
@@ -268,7 +268,7 @@ def _write(
 
 
 def _key(kind: str, text: str) -> int:
-    return xxh3_64_intdigest(f"{kind} {' '.join(text.split())}".encode("utf-8", "surrogatepass"))
+    return xxh3_64_intdigest(f"{kind} {text}".encode("utf-8", "surrogatepass"))
 
 
 def _reasons(tally: Tally) -> str:
