@@ -22,10 +22,13 @@ from tests.command import environment, storyalign
 from tests.preferences.shelf import story_row, write_export, write_shelf
 from tests.rows import write_rows
 from tests.scripted_llm_server import Fault, Running, scripted_server
+from tests.slurm_commands import run_tasks, slurm
 
 pytest.importorskip("datatrove")
 pytest.importorskip("rensa")
 pytest.importorskip("rapidfuzz")
+
+__all__ = ["slurm"]
 
 COUNT = 60
 
@@ -196,3 +199,29 @@ def test_real_stories_and_an_export_become_a_dataset_without_the_benchmarks_stor
     }
     built = storyalign("build", "story_preferences", "--raw", tmp_path / "run/pairs.jsonl", "--out", tmp_path / "sp")
     assert built.returncode == 0, built.stderr
+
+
+def test_a_cluster_gets_the_jobs_and_the_next_call_collects_what_they_answered(tmp_path: Path, slurm: Path) -> None:
+    with scripted_server(clever) as running:
+        prepare(tmp_path, running, cluster={"server": "endpoint", "tasks": 2})
+        first = construct("rewriting", tmp_path, "--executor", "slurm")
+        assert first.returncode == 0, first.stderr
+        assert "rows are with the cluster; run again when its jobs have ended" in first.stdout
+        assert running.requests == []
+        assert (slurm / "submitted").read_text().count("--export") == 2
+        folders = sorted(p.parent for p in (tmp_path / "run").rglob("executor.pik"))
+        assert [folder.parent.name for folder in folders] == ["large", "other"]  # both writers' jobs at once
+        for folder in folders:
+            run_tasks(folder, 2)
+        asked = len(running.requests)
+        assert asked
+        second = construct("rewriting", tmp_path, "--executor", "slurm")
+        assert second.returncode == 0, second.stderr
+        assert len(running.requests) == asked
+        local = storyalign("construct", "rewriting", "--recipe", tmp_path / "recipe.yaml", "--out", tmp_path / "local")
+        assert local.returncode == 0, local.stderr
+    made = (tmp_path / "run/rewriting/pairs.jsonl").read_bytes()
+    assert made == (tmp_path / "local/rewriting/pairs.jsonl").read_bytes()
+    wrong = construct("rewriting", tmp_path, "--executor", "pbs")
+    assert wrong.returncode == 2
+    assert "--executor pbs: unknown; choose local, slurm or ray" in wrong.stderr

@@ -17,7 +17,7 @@ from tests.preferences.shelf import write_export
 from tests.scripted_llm_server import scripted_server
 from tests.test_floors import ROOT
 
-BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
+BLOCK = re.compile(r"(<!-- not run by the tests: [^>]+ -->\n)?^```bash\n(.*?)^```", re.M | re.S)
 
 
 @pytest.mark.full
@@ -29,7 +29,8 @@ def test_the_guide(tmp_path: Path) -> None:
     command.chmod(0o755)
     write_export(tmp_path / "export.csv", 60)
     write_jsonl(tmp_path / "stories_of_the_benchmark.jsonl", [instance(0).to_row()])
-    blocks = BLOCK.findall((ROOT / "docs/preferences.md").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/preferences.md").read_text(encoding="utf-8")
+    blocks = [code for not_run, code in BLOCK.findall(page) if not not_run]
     printed = []
     with scripted_server(clever) as running:
         for code in blocks:

@@ -1,35 +1,18 @@
-import os
-import shutil
-import subprocess
+import socket
+from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from storyalign.errors import RecipeError
 from storyalign.llm.clusters import Cluster
+from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.step_runs import run_step
-from tests.command import environment
 from tests.llm.test_step_runs import STEP, endpoint, loud, rows, source
 from tests.scripted_llm_server import scripted_server
+from tests.slurm_commands import run_tasks, slurm
 
-ROOT = Path(__file__).parents[2]
-
-
-def executable(path: Path, script: str) -> None:
-    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    path.chmod(0o755)
-
-
-@pytest.fixture
-def slurm(tmp_path, monkeypatch):
-    """Commands of Slurm that only note what they were told."""
-    tools = tmp_path / "slurm"
-    tools.mkdir()
-    executable(tools / "sbatch", f'echo "$@" >> {tools}/submitted; echo "Submitted batch job 42"')
-    executable(tools / "scontrol", "echo localhost")
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
-    return tools
+__all__ = ["slurm"]
 
 
 def test_the_job_script_asks_for_what_the_recipe_says_and_the_job_does_its_share(tmp_path, slurm):
@@ -48,13 +31,7 @@ def test_the_job_script_asks_for_what_the_recipe_says_and_the_job_does_its_share
         assert f"launch_pickled_pipeline {(out / 'logs/executor.pik').resolve()}" in script
         assert (slurm / "submitted").read_text().startswith("--export=ALL,RUN_OFFSET=0")
 
-        launcher = shutil.which("launch_pickled_pipeline")
-        assert launcher
-        for task in ("0", "1"):
-            variables = {"SLURM_ARRAY_TASK_ID": task, "SLURM_NODELIST": "here", "SLURM_JOB_ID": "42"}
-            job = environment(PYTHONPATH=f"{ROOT}/src{os.pathsep}{ROOT}", **variables)
-            done = subprocess.run([launcher, out / "logs/executor.pik"], env=job, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr[-2000:]
+        run_tasks(out / "logs", 2)
         assert len(running.requests) == 5
         shares = [{row["id"] for row in rows(out / f"replies/0000{task}.jsonl")} for task in (0, 1)]
         assert shares == [{"w0", "w2", "w4"}, {"w1", "w3"}]
@@ -63,6 +40,22 @@ def test_the_job_script_asks_for_what_the_recipe_says_and_the_job_does_its_share
         assert (counts.rows, counts.waiting) == (5, 0)
         assert len(running.requests) == 5
     assert [row["loud"] for row in rows(out / "rows.jsonl")] == [f"WORD {n}" for n in range(5)]
+
+
+def test_an_endpoint_elsewhere_is_called_from_here(tmp_path, slurm, monkeypatch):
+    cluster = Cluster("slurm")  # vLLM
+    assert cluster.takes(Endpoint("http://localhost:8001/v1", "meta-llama/Llama-3.1-8B-Instruct"))
+    assert not cluster.takes(Endpoint("https://api.openai.com/v1", "gpt-4o"))
+    assert Cluster("slurm", server="endpoint").takes(Endpoint("https://api.openai.com/v1", "gpt-4o"))
+
+    here = {"elsewhere.test": "127.0.0.1", b"elsewhere.test": b"127.0.0.1"}
+    find = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **k: find(here.get(host, host), *more, **k))
+    with scripted_server(loud) as running:
+        elsewhere = replace(endpoint(running), url=running.url.replace("127.0.0.1", "elsewhere.test"))
+        counts = run_step(STEP, source(tmp_path, 2), elsewhere, tmp_path / "out", executor=cluster)
+    assert (counts.rows, counts.asked, counts.waiting) == (2, 2, 0)
+    assert not (slurm / "submitted").exists()
 
 
 def test_without_slurm_the_message_says_so(tmp_path, monkeypatch):

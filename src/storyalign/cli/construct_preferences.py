@@ -17,6 +17,7 @@ Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Make so many 
 CostLimit = Annotated[
     float | None, typer.Option("--cost-limit", min=0.0, help="US dollars for all runs in this folder.")
 ]
+Executor = Annotated[str, typer.Option("--executor", help="Where calls run: local, slurm or ray.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and what it may cost, ask nothing.")]
 
 _PREFERENCES = """
@@ -76,7 +77,12 @@ def register(group: typer.Typer) -> None:
 
 
 def preferences(
-    recipe: RecipeFile, out: Out, limit: Limit = None, cost_limit: CostLimit = None, dry_run: DryRun = False
+    recipe: RecipeFile,
+    out: Out,
+    limit: Limit = None,
+    cost_limit: CostLimit = None,
+    executor: Executor = "local",
+    dry_run: DryRun = False,
 ) -> None:
     """Make all constructions and mix; the help text stands in ``_PREFERENCES``."""
     from storyalign.cli.construction_runs import load_recipe, print_costs, run_constructions
@@ -88,7 +94,7 @@ def preferences(
     if dry_run:
         print_costs(names, loaded, out, limit)
         return
-    made = run_constructions(names, loaded, out, limit=limit, cost_limit=cost_limit)
+    made = run_constructions(names, loaded, out, limit=limit, cost_limit=cost_limit, executor=executor)
     _mix(recipe, out, [item.pairs for item in made])
     _export([out / "pairs.jsonl"], out / "check", 20, 0)
 
@@ -138,14 +144,20 @@ def people_agreement(
 
 def _one(name: str) -> Callable[..., None]:
     def construction(
-        recipe: RecipeFile, out: Out, limit: Limit = None, cost_limit: CostLimit = None, dry_run: DryRun = False
+        recipe: RecipeFile,
+        out: Out,
+        limit: Limit = None,
+        cost_limit: CostLimit = None,
+        executor: Executor = "local",
+        dry_run: DryRun = False,
     ) -> None:
         from storyalign.cli.construction_runs import load_recipe, print_costs, run_constructions
 
+        loaded = load_recipe(recipe)
         if dry_run:
-            print_costs([name], load_recipe(recipe), out, limit)
+            print_costs([name], loaded, out, limit)
         else:
-            run_constructions([name], load_recipe(recipe), out, limit=limit, cost_limit=cost_limit)
+            run_constructions([name], loaded, out, limit=limit, cost_limit=cost_limit, executor=executor)
 
     return construction
 

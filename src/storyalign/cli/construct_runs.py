@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 from rich.console import Console
@@ -26,6 +26,15 @@ NAMED_REASONS = 3
 
 class CostLimitReached(StoryAlignError):
     """The run stopped before it would have spent more than was allowed."""
+
+
+def where_to_run(name: str, entry: Mapping[str, Any]) -> Literal["local"] | Cluster:
+    """Turn ``--executor`` and the recipe's ``cluster`` section into what ``Calls`` takes.
+
+    Raises:
+        RecipeError: the name or a field of the section is unknown.
+    """
+    return "local" if name == "local" else Cluster.from_recipe(name, entry)
 
 
 class Calls:

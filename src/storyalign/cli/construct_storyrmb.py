@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from storyalign.benchmark.premises import Themes
     from storyalign.benchmark.recipe import Recipe
     from storyalign.files import Line
-    from storyalign.llm.clusters import Cluster
 
 RecipeFile = Annotated[Path, typer.Option("--recipe", help="The recipe, a YAML file.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the construction; a second run goes on there.")]
@@ -183,19 +182,13 @@ def _themes(recipe: Path, settings: Recipe) -> Themes | None:
     return Themes.from_mapping(_read_yaml(recipe.parent / settings.premises.themes))
 
 
-def _executor(settings: Recipe, name: str) -> Cluster | str:
-    from storyalign.llm.clusters import Cluster
-
-    return name if name == "local" else Cluster.from_recipe(name, settings.cluster)
-
-
 def _construction(
     settings: Recipe, out: Path, limit: int | None, cost_limit: float | None, executor: str
 ) -> Construction:
     from storyalign.benchmark.construction import Construction
-    from storyalign.cli.construct_runs import Calls
+    from storyalign.cli.construct_runs import Calls, where_to_run
 
-    calls = Calls(out, settings.endpoints, cost_limit, _executor(settings, executor))  # type: ignore[arg-type]
+    calls = Calls(out, settings.endpoints, cost_limit, where_to_run(executor, settings.cluster))
     return Construction(out, settings, calls.together, limit)
 
 

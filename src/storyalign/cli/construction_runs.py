@@ -12,6 +12,7 @@ import yaml
 from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
+    from storyalign.llm.steps import Job
     from storyalign.preferences.making import Made, StepRun
     from storyalign.preferences.recipe import PreferenceRecipe
 
@@ -45,6 +46,7 @@ def run_constructions(
     *,
     limit: int | None,
     cost_limit: float | None,
+    executor: str = "local",
 ) -> list[Made]:
     """Make constructions one after the other.
 
@@ -52,21 +54,35 @@ def run_constructions(
         CostLimitReached: rows are left that the limit has no room for; what was answered is kept.
         EndpointError: no call can succeed.
     """
-    from storyalign.cli.construct_runs import Calls
+    from storyalign.cli.construct_runs import Calls, where_to_run
+    from storyalign.llm.steps import Job
     from storyalign.preferences.making import MAKERS
 
-    calls = Calls(out, recipe.endpoints, cost_limit)
+    calls = Calls(out, recipe.endpoints, cost_limit, where_to_run(executor, recipe.cluster))
     made: list[Made] = []
     for name in names:
         construction = MAKERS[name](recipe, out / name, limit)
         try:
             while True:
-                for run in next(construction):
-                    calls(run.step, run.source, run.endpoint, run.folder)
+                jobs = [Job(run.step, run.source, run.endpoint, run.folder) for run in next(construction)]
+                for turn in _turns(jobs) if executor == "local" else [jobs]:
+                    calls.together(turn)
         except StopIteration as end:
             made.append(end.value)
             _print_made(end.value)
     return made
+
+
+def _turns(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Deal jobs out to turns in which no endpoint stands twice: its rate limit is kept by one job at a time."""
+    turns: list[list[Job]] = []
+    for job in jobs:
+        free = next((turn for turn in turns if all(other.endpoint != job.endpoint for other in turn)), None)
+        if free is None:
+            turns.append([job])
+        else:
+            free.append(job)
+    return turns
 
 
 def print_costs(names: Sequence[str], recipe: PreferenceRecipe, out: Path, limit: int | None) -> None:

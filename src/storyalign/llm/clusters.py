@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from storyalign.errors import RecipeError
+from storyalign.llm.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,10 @@ class Cluster:
     max_context: int = 16384
     """vLLM: longest conversation in tokens."""
     tensor_parallel: int = 1
+
+    def takes(self, endpoint: Endpoint) -> bool:
+        """Whether calls of this endpoint go to the cluster: it can start vLLM for a local server's model, no other."""
+        return self.server == "endpoint" or endpoint.is_local
 
     @classmethod
     def from_recipe(cls, kind: str, entry: Mapping[str, Any]) -> Cluster:

@@ -77,7 +77,7 @@ def run_step(
         endpoint: whom to ask.
         out: the step's folder, one for each endpoint.
         executor: ``local`` runs to the end; a cluster's jobs are submitted, and the same call made again after their
-            end collects the rows.
+            end collects the rows. An endpoint whose model the cluster cannot start is called from here.
         limit: use only so many rows from the start of the source.
         budget: the endpoint's money; may be shared by several steps of one endpoint.
         begin: called once with the rows that need a call, and those that don't.
@@ -89,6 +89,8 @@ def run_step(
     """
     source, out = Path(source), Path(out)
     replies = out / "replies"
+    if isinstance(executor, Cluster) and not executor.takes(endpoint):
+        executor = "local"
     with held(out):
         replies.mkdir(parents=True, exist_ok=True)
         before = ReplyLog(replies)

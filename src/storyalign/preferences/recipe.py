@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from storyalign.errors import RecipeError
@@ -41,6 +41,8 @@ class PreferenceRecipe:
     """Evaluation sets whose texts must not stand in the mix."""
     also: tuple[str, ...] = ()
     """Further JSONL files of pairs that go into the mix."""
+    cluster: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of ``--executor slurm`` and ``ray``; see ``Cluster``."""
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> PreferenceRecipe:
@@ -49,7 +51,8 @@ class PreferenceRecipe:
         Raises:
             RecipeError: a section, a field or an endpoint is unknown, missing or wrong.
         """
-        if unknown := sorted(set(content) - {"seed", "endpoints", "stories", "premises", "mix", *CONSTRUCTIONS}):
+        known = {"seed", "endpoints", "stories", "premises", "mix", "cluster", *CONSTRUCTIONS}
+        if unknown := sorted(set(content) - known):
             raise RecipeError(f"unknown section {unknown[0]!r}")
         entries = content.get("endpoints") or {}
         endpoints = {str(name): Endpoint.from_recipe(str(name), entry) for name, entry in entries.items()}
@@ -72,6 +75,7 @@ class PreferenceRecipe:
             guided_continuation=_section(GuidedContinuation, "guided_continuation", guided),
             llm_pairs=_section(LlmPairs, "llm_pairs", _with_pairings(pairs)),
             mix=_section(Mix, "mix", mix),
+            cluster=content.get("cluster") or {},
         )
         recipe._check()
         return recipe
