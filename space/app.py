@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,11 +30,13 @@ from rank_tab import RankTab
 from request_size import RequestSize
 from results_shelf import Board, published, read_results, result_places
 from starlette.middleware import Middleware
+from story_judge import StoryJudge, judge_of
 from story_scorer import OneAtATime, StoryScorer, load_scorer
 from story_writer import StoryWriter, writer_of
 from visitor_limits import DEFAULT_LIMITS, Limits
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
+from storyalign.errors import StoryAlignError
 from storyalign.web.look import head, theme
 
 DESCRIPTION = "Rank stories the way readers would, explore story-preference data, and compare reward models."
@@ -50,6 +53,7 @@ def build_app(
     results: Sequence[Board] = (),
     *,
     writer: StoryWriter | None = None,
+    judge: StoryJudge | None = None,
     book: ChoiceBook | None = None,
     missing: str = "",
     data_problems: Sequence[str] = (),
@@ -64,6 +68,7 @@ def build_app(
         datasets: the sets to explore.
         results: what scorers reached, one board a benchmark.
         writer: the endpoint that writes stories for the Best-of-N tab; without it there is no such tab.
+        judge: rates stories on five dimensions in the Rank tab; None leaves that out.
         book: takes down choices that visitors share; None keeps nothing.
         missing: why there is no model; shown to the visitor.
         data_problems: why other sets could not be loaded.
@@ -79,7 +84,7 @@ def build_app(
         gr.HTML(f'<header class="sa-hero"><h1>{TITLE}</h1><p>{LEAD}</p></header>', apply_default_css=False)
         with gr.Tabs():
             with gr.Tab("Rank", id="rank"):
-                RankTab(one, limits, missing).build()
+                RankTab(one, limits, missing, judge).build()
             if one is not None and writer is not None:
                 with gr.Tab("Best of N", id="best-of-n"):
                     BestOfNTab(one, writer, limits).build()
@@ -124,6 +129,7 @@ async def start() -> gr.Blocks:
         datasets,
         results,
         writer=writer_of(os.environ),
+        judge=judge_of(os.environ),
         book=choice_book_of(os.environ),
         missing=missing,
         data_problems=data_problems,
@@ -135,4 +141,9 @@ async def start() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    asyncio.run(start()).block_thread()
+    try:
+        started = asyncio.run(start())
+    except StoryAlignError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    started.block_thread()

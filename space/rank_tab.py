@@ -7,14 +7,16 @@ from typing import Any
 
 import gradio as gr
 from examples_shelf import Example, read_examples
+from opinion_html import opinion_html
 from ranking import Ranking, rank_stories
 from ranking_html import ranking_html
 from story_files import SUFFIXES, Dropped, read_story_files
+from story_judge import StoryJudge
 from story_scorer import OneAtATime
 from visitor_limits import InputRefused, Limits, check_request
 
 from storyalign.errors import StoryAlignError
-from storyalign.web.story_html import message
+from storyalign.web.story_html import message, text
 
 START = 3
 """Story boxes that are open at first."""
@@ -87,16 +89,18 @@ class RankTab:
         scorer: the model; None where there is none.
         limits: the largest accepted input.
         missing: why there is no model.
+        judge: an LLM that says more about the stories; None where there is none.
     """
 
-    def __init__(self, scorer: OneAtATime | None, limits: Limits, missing: str = ""):
-        self.scorer, self.limits, self.missing = scorer, limits, missing
+    def __init__(self, scorer: OneAtATime | None, limits: Limits, missing: str = "", judge: StoryJudge | None = None):
+        self.scorer, self.limits, self.missing, self.judge = scorer, limits, missing, judge
 
     def build(self) -> None:
         """Lay out the tab inside the current ``gr.Blocks``."""
         limits = self.limits
         with gr.Row(equal_height=False, elem_classes="sa-columns"):
             with gr.Column(scale=5, min_width=320):
+                chips: list[gr.Button] = []
                 if shelf := read_examples():
                     gr.HTML('<p class="sa-label" id="sa-examples">Try an example</p>', apply_default_css=False)
                     with gr.Row(elem_classes="sa-examples"):
@@ -136,9 +140,14 @@ class RankTab:
             with gr.Column(scale=6, min_width=320, elem_id="sa-result-column"):
                 start = EMPTY if self.scorer else missing_model(self.missing)
                 self.result = gr.HTML(start, apply_default_css=False, elem_id="sa-result", min_height=200)
+                if self.judge is not None:
+                    ask = gr.Button("Ask a judge about five qualities", size="sm", elem_id="sa-ask")
+                    self.opinion = gr.HTML(self.before_asking(), apply_default_css=False, elem_id="sa-opinion")
         self.names = gr.State(letter_names(limits.max_stories))
         self.open = gr.State(START)
-        self._connect(rank, add, clear, chips if shelf else [], shelf)
+        self._connect(rank, add, clear, chips, shelf)
+        if self.judge is not None:
+            self._connect_judge(ask, [rank.click, self.premise.submit, clear.click, *(c.click for c in chips)])
 
     def _connect(
         self, rank: gr.Button, add: gr.Button, clear: gr.Button, chips: list[gr.Button], shelf: list[Example]
@@ -155,6 +164,38 @@ class RankTab:
         for chip, example in zip(chips, shelf, strict=True):
             fill = chip.click(lambda e=example: self.fill(e), None, [*form, self.notice], **quick)
             fill.then(self.rank, inputs, self.result, **slow).then(None, js=SHOW_RESULT)
+
+    def _connect_judge(self, ask: gr.Button, renewals: list[Any]) -> None:
+        quick: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
+        gr.on(renewals, self.before_asking, None, self.opinion, **quick)
+        ask.click(
+            self.ask_judge,
+            [self.premise, self.names, *self.boxes],
+            self.opinion,
+            api_visibility="private",
+            concurrency_limit=4,
+            concurrency_id="judge",
+        )
+
+    def before_asking(self) -> str:
+        """Say where texts go before the judge is asked."""
+        assert self.judge is not None
+        return (
+            f'<p class="sa-facts">The idea and the stories are then sent to {text(self.judge.endpoint.model)}, a '
+            "language model run by others.</p>"
+        )
+
+    def ask_judge(self, premise: str, names: list[str], *boxes: str) -> str:
+        """Have the judge rate what the form holds, and draw it, or the reason why there is nothing."""
+        assert self.judge is not None
+        stories, filled_names = filled(boxes, names)
+        try:
+            check_request(premise or "", stories, filled_names, self.limits)
+            return opinion_html(self.judge(premise, stories), filled_names)
+        except InputRefused as error:
+            return message("error", "Not judged", str(error))
+        except StoryAlignError as error:
+            return message("error", "The judge gave no scores", str(error))
 
     def rank(self, premise: str, names: list[str], *boxes: str) -> str:
         """Rank what the form holds and draw the result, or the reason why there is none."""

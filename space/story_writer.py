@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
+from allowance import Allowance
+from operator_endpoint import hourly, operator_endpoint
 from visitor_limits import InputRefused
 
 from storyalign.llm.client import Call, Client
@@ -18,7 +17,6 @@ MOST_STORIES = 8
 WORDS = (80, 600)
 TOKENS_A_WORD = 4
 PER_HOUR = 200
-HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +27,6 @@ class Written:
     """Counted from 1."""
     story: str | None
     failure: str | None
-
-
-class Allowance:
-    """Stories that all visitors together may have written within an hour."""
-
-    def __init__(self, per_hour: int, clock: Callable[[], float] = time.monotonic):
-        self.per_hour, self._clock = per_hour, clock
-        self._given: deque[float] = deque()
-        self._lock = threading.Lock()
-
-    def take(self, count: int) -> None:
-        """Take so many stories out of the allowance.
-
-        Raises:
-            InputRefused: fewer are left.
-        """
-        with self._lock:
-            now = self._clock()
-            while self._given and self._given[0] <= now - HOUR:
-                self._given.popleft()
-            if len(self._given) + count > self.per_hour:
-                raise InputRefused(
-                    f"This Space writes at most {self.per_hour} stories an hour, and they are used up. Try again later."
-                )
-            self._given.extend([now] * count)
 
 
 class StoryWriter:
@@ -91,26 +64,12 @@ def writer_of(settings: Mapping[str, str]) -> StoryWriter | None:
     """Make the writer that the operator configured, if any.
 
     Args:
-        settings: environment variables: ``STORYALIGN_ENDPOINT`` (the API root), ``STORYALIGN_ENDPOINT_MODEL``,
-            ``STORYALIGN_ENDPOINT_KEY`` (a secret; may be missing), ``STORYALIGN_ENDPOINT_STORIES_PER_HOUR``.
+        settings: environment variables: those of ``operator_endpoint``, ``STORYALIGN_ENDPOINT_STORIES_PER_HOUR``.
 
     Raises:
         RecipeError: the address or the model is missing or wrong.
     """
-    url = settings.get("STORYALIGN_ENDPOINT", "").strip()
-    if not url:
+    endpoint = operator_endpoint(settings, temperature=1.0, max_tokens=TOKENS_A_WORD * WORDS[1], tries=3)
+    if endpoint is None:
         return None
-    per_hour = settings.get("STORYALIGN_ENDPOINT_STORIES_PER_HOUR", "").strip() or str(PER_HOUR)
-    endpoint = Endpoint.from_recipe(
-        "STORYALIGN_ENDPOINT",
-        {
-            "url": url,
-            "model": settings.get("STORYALIGN_ENDPOINT_MODEL", "").strip(),
-            "key_variable": "STORYALIGN_ENDPOINT_KEY" if settings.get("STORYALIGN_ENDPOINT_KEY") else None,
-            "temperature": 1.0,
-            "max_tokens": TOKENS_A_WORD * WORDS[1],
-            "max_concurrency": 4,
-            "tries": 3,
-        },
-    )
-    return StoryWriter(endpoint, int(per_hour) if per_hour.isdigit() else PER_HOUR)
+    return StoryWriter(endpoint, hourly(settings, "STORYALIGN_ENDPOINT_STORIES_PER_HOUR", PER_HOUR))

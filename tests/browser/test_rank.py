@@ -129,3 +129,17 @@ def test_without_a_model_the_page_says_what_to_do(visit, tmp_path):
         expect(page.get_by_text("make demo")).to_be_visible()
         rank(page, "a", "b")
         expect(page.get_by_text("STORYALIGN_MODEL is not set")).to_be_visible()
+
+
+def test_a_judge_is_asked_about_five_qualities(visit):
+    page = visit(**PHONE)
+    rank(page, "one reward=2 overall=3 fluency=9", "two reward=1 overall=8")
+    expect(page.locator(".sa-card h3")).to_have_text(["Story A", "Story B"])
+    expect(page.locator("#sa-opinion")).to_contain_text("sent to fake/judge")
+    page.get_by_role("button", name="Ask a judge").click()
+    table = page.locator("#sa-opinion table")
+    expect(table.locator("tbody th")).to_have_text(["Story B", "Story A"])  # its own order
+    expect(table.locator("tbody tr").last.locator("td")).to_have_text(["3.0", "5.0", "5.0", "5.0", "9.0", "5.0"])
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.get_by_role("button", name="Clear all").click()
+    expect(table).to_have_count(0)

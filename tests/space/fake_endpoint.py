@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class FakeEndpoint:
-    """``script`` holds one reply a request, in turn: a text, or an HTTP status for a failure."""
+    """``script`` holds one reply a request, in turn: a text, a function of the request, or an HTTP status."""
 
     def __init__(self, script, seconds=0.0):
         self.script, self.seconds = list(script), seconds
@@ -18,7 +18,8 @@ class FakeEndpoint:
     def next(self, request):
         with self._lock:
             self.requests.append(request)
-            return self.script[(len(self.requests) - 1) % len(self.script)]
+            reply = self.script[(len(self.requests) - 1) % len(self.script)]
+        return reply(request) if callable(reply) else reply
 
 
 @contextlib.contextmanager

@@ -14,11 +14,13 @@ sys.path[:0] = [str(ROOT / "space"), str(ROOT)]
 
 import app as space_app  # noqa: E402
 from results_shelf import read_results  # noqa: E402
+from story_judge import StoryJudge  # noqa: E402
 from story_writer import StoryWriter  # noqa: E402
 from visitor_limits import DEFAULT_LIMITS  # noqa: E402
 
 from storyalign.llm.endpoint import Endpoint  # noqa: E402
 from tests.space.fake_endpoint import endpoint  # noqa: E402
+from tests.space.fake_judge import rate  # noqa: E402
 from tests.space.fake_scorer import FakeScorer  # noqa: E402
 from tests.space.groups import small_set, write_rewards  # noqa: E402
 
@@ -33,13 +35,14 @@ def results(folder):
     return boards
 
 
-async def start(options, writer_at):
+async def start(options, writer_at, judge_at):
     limits = dataclasses.replace(DEFAULT_LIMITS, queue=options.queue, sessions=options.sessions)
     app = space_app.build_app(
         None if options.no_model else FakeScorer(options.seconds),
         [small_set()],
         results(options.folder),
         writer=StoryWriter(Endpoint(writer_at, "fake/writer", max_concurrency=1)),
+        judge=StoryJudge(Endpoint(judge_at, "fake/judge")),
         missing="The variable STORYALIGN_MODEL is not set.",
         limits=limits,
     )
@@ -54,5 +57,6 @@ parser.add_argument("--no-model", action="store_true")
 parser.add_argument("--queue", type=int, default=DEFAULT_LIMITS.queue)
 parser.add_argument("--sessions", type=int, default=DEFAULT_LIMITS.sessions)
 parser.add_argument("--seconds", type=float, default=0.0)
-with endpoint(["a first draft reward=1", "a second draft reward=2"], seconds=0.2) as (_, address):
-    asyncio.run(start(parser.parse_args(), address)).block_thread()
+DRAFTS = ["a first draft reward=1", "a second draft reward=2"]
+with endpoint(DRAFTS, seconds=0.2) as (_, writer_at), endpoint([rate]) as (_, judge_at):
+    asyncio.run(start(parser.parse_args(), writer_at, judge_at)).block_thread()

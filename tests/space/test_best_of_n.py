@@ -1,9 +1,10 @@
 import pytest
+from allowance import Allowance
 from best_of_n_tab import BestOfNTab, write_and_rank
 from endpoints import best_of_n_endpoint
 from gradio import Error
 from story_scorer import OneAtATime
-from story_writer import Allowance, StoryWriter, writer_of
+from story_writer import StoryWriter, writer_of
 from visitor_limits import DEFAULT_LIMITS, InputRefused
 
 from storyalign.errors import RecipeError

@@ -11,12 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from storyalign.benchmark.recipe import Recipe
 from storyalign.files import RowsById
-from storyalign.llm.prompts import fence_tag, fenced, load_prompt
-from storyalign.llm.rating_replies import parse_ratings, ratings_schema
+from storyalign.llm.prompts import load_prompt, ratings_request
+from storyalign.llm.rating_replies import SCORES, parse_ratings, ratings_schema
 from storyalign.llm.steps import Request, Row, Step, user_message
-from storyalign.records import DIMENSIONS
-
-SCORES = (*DIMENSIONS, "overall")
 
 
 def order_for(judge: str, group_id: str, count: int, recipe: Recipe) -> list[int]:
@@ -32,12 +29,9 @@ def rating_step(judge: str, recipe: Recipe) -> Step:
 
     def request(row: Row) -> Request:
         stories = [candidate["story"] for candidate in row["candidates"]]
-        tag = fence_tag((row["prompt"], *stories))
         order = order_for(judge, row["id"], len(stories), recipe)
-        shown = "\n\n".join(fenced(f"story {n}", stories[i], tag) for n, i in enumerate(order, start=1))
-        text = prompt.fill(count=str(len(stories)), premise=fenced("premise", row["prompt"], tag), stories=shown)
         return Request(
-            user_message(text),
+            user_message(ratings_request(row["prompt"], [stories[i] for i in order])),
             settings.max_tokens,
             settings.temperature,
             recipe.seed_for("rating", judge, row["id"]),

@@ -75,13 +75,14 @@ def criteria_request(premise: str, story: str) -> str:
     )
 
 
+def ratings_request(premise: str, stories: Sequence[str]) -> str:
+    """Ask for ratings of all stories of a group; they are shown in the given order and numbered from 1."""
+    return _group_request("rate_group", premise, stories)
+
+
 def choice_request(premise: str, stories: Sequence[str]) -> str:
     """Ask which story is best; they are shown in the given order and numbered from 1."""
-    tag = fence_tag((premise, *stories))
-    shown = "\n\n".join(fenced(f"story {i}", story, tag) for i, story in enumerate(stories, start=1))
-    return load_prompt("choose_best_story").fill(
-        premise=fenced("premise", premise, tag), stories=shown, count=str(len(stories))
-    )
+    return _group_request("choose_best_story", premise, stories)
 
 
 def writing_request(premise: str, words: int | None) -> str:
@@ -100,3 +101,9 @@ def schema(name: str, properties: Mapping[str, Mapping[str, object]]) -> dict[st
         "additionalProperties": False,
     }
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": body}}
+
+
+def _group_request(prompt: str, premise: str, stories: Sequence[str]) -> str:
+    tag = fence_tag((premise, *stories))
+    shown = "\n\n".join(fenced(f"story {n}", story, tag) for n, story in enumerate(stories, start=1))
+    return load_prompt(prompt).fill(premise=fenced("premise", premise, tag), stories=shown, count=str(len(stories)))

@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 from storyalign.llm.prompts import schema
 from storyalign.llm.replies import UnparsedReply, final_answer
 from storyalign.llm.score_replies import score_value
+from storyalign.records import DIMENSIONS
+
+SCORES = (*DIMENSIONS, "overall")
+"""What a judge gives each story of a group, from 1 to 10."""
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)(?:\n)?```", re.S | re.I)
 
