@@ -69,6 +69,8 @@ def doctor(
 
         if mode is not None:
             raise RecipeError(f"--mode {mode}: only judges have modes, and {model} is a reward model")
+        if system.url is not None:
+            raise RecipeError(f"{model}: runs on the server {system.url}; examine the model itself: {system.model}")
         precision: DType = "bf16" if dtype == "bf16" else "fp32"
         commit = pinned(system, revision, trust_remote_code)
         if reads_paragraphs(system):

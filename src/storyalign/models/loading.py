@@ -95,7 +95,8 @@ def load_reward_model(
         base = str(adapter.get("base_model_name_or_path"))
         base_folder = resolve_base(base, revision=adapter.get("revision"))
         model, new_head = _load_adapter(folder, base_folder, dtype, trust_remote_code, attention), False
-    tokenizer = _load_tokenizer(folder, base_folder, trust_remote_code)
+    source = folder if base_folder is None or (folder / "tokenizer_config.json").is_file() else base_folder
+    tokenizer = load_tokenizer(source, trust_remote_code=trust_remote_code)
     separate_padding(model, tokenizer)
     keep_head_in_fp32(model)
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -187,10 +188,21 @@ def _load_adapter(folder: Path, base_folder: Path, dtype: DType, trust: bool, at
     return merged.to(DTYPES[dtype])  # type: ignore[no-any-return]
 
 
-def _load_tokenizer(folder: Path, base_folder: Path | None, trust: bool) -> PreTrainedTokenizerBase:
-    source = folder if base_folder is None or (folder / "tokenizer_config.json").is_file() else base_folder
+def load_tokenizer(
+    source: str | Path, *, revision: str | None = None, trust_remote_code: bool = False
+) -> PreTrainedTokenizerBase:
+    """Load a model's tokenizer without the model.
+
+    Args:
+        source: a local folder or a Hub id.
+        revision: branch, tag or commit on the Hub.
+        trust_remote_code: run the code that comes with the tokenizer.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
     with _as_model_error(f"{source}: its tokenizer cannot be loaded"):
-        return AutoTokenizer.from_pretrained(source, trust_remote_code=trust)
+        return AutoTokenizer.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
 
 
 def _config(folder: Path, trust: bool) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from storyalign.models.loading import DType
     from storyalign.scoring.judges import JudgeScorer
     from storyalign.scoring.reward_models import RewardModelScorer
+    from storyalign.scoring.served_models import ServedModelScorer
     from storyalign.scoring.writing_quality import WritingQualityScorer
 
 
@@ -31,7 +32,7 @@ def open_scorer(
     mode: str | None = None,
     max_cost: float | None = None,
     fresh: bool = False,
-) -> RewardModelScorer | WritingQualityScorer | JudgeScorer:
+) -> RewardModelScorer | ServedModelScorer | WritingQualityScorer | JudgeScorer:
     """Make a scorer of whatever MODEL names.
 
     Args:
@@ -51,7 +52,7 @@ def open_scorer(
     Raises:
         RecipeError: no such name, or an option that does not fit.
         ModelError: the reward model cannot be loaded.
-        EndpointError: the judge's key is not set.
+        EndpointError: the judge's key is not set, or the model's server does not answer.
     """
     system = resolve(model)
     if isinstance(system, JudgeSystem):
@@ -64,6 +65,11 @@ def open_scorer(
         from storyalign.scoring.writing_quality import load_writing_quality
 
         return load_writing_quality(system.model, revision=revision or system.revision, dtype=dtype, device=device)
+    if system.url is not None:
+        _refuse(model, "the server decides it", batch_tokens=batch_tokens, dtype=None if dtype == "fp32" else dtype)
+        from storyalign.scoring.served_models import open_served_model
+
+        return open_served_model(system, revision=revision or system.revision, max_length=max_length, truncate=truncate)
     from storyalign.scoring.reward_models import load_scorer
 
     return load_scorer(

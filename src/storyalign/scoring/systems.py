@@ -21,7 +21,7 @@ HEADS: tuple[Head, ...] = ("classification", "gated", "reward_token", "writing_q
 
 JUDGE_PREFIX = "judge:"
 OWN_FILE_VARIABLE = "STORYALIGN_SCORERS"
-_REWARD_MODEL_FIELDS = {"model", "head", "remote_code", "revision", "context", "memory", "recipe"}
+_REWARD_MODEL_FIELDS = {"model", "head", "remote_code", "revision", "context", "memory", "recipe", "url"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class RewardSystem:
     """GiB of weights in bf16."""
     recipe: str | None = None
     """The training recipe that makes the model, where no weights were published."""
+    url: str | None = None
+    """Root of a vLLM server that serves the model; None loads it here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,8 @@ def _reward_model(name: str, entry: Mapping[str, Any]) -> RewardSystem:
     if entry.get("head", "classification") not in HEADS:
         raise RecipeError(f"reward model {name}: head {entry['head']!r}; expected one of {', '.join(HEADS)}")
     system = RewardSystem(name, **entry)
+    if system.url is not None and (system.head != "classification" or not str(system.url).startswith("http")):
+        raise RecipeError(f"reward model {name}: url is for models with a classification head behind http(s)")
     if system.recipe and not Path(system.model).expanduser().is_dir():
         raise RecipeError(
             f"{name}: no weights were published; train it first: accelerate launch train.py --config"
