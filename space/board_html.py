@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from board_view import BY_KEY, COLUMNS, KIND_NAMES, SOURCE_TITLES, View, count, interval
+from board_view import BY_KEY, COLUMNS, KIND_NAMES, SOURCE_TITLES, View, column_interval, count, interval
 from results_shelf import Board, Row
 
 from storyalign.accuracy import DIMENSIONS, SOURCES
@@ -39,9 +39,11 @@ def charts_html(board: Board, rows: Sequence[Row]) -> str:
         first[-1] = max(null, key=lambda row: BY_KEY["accuracy"].value(row) or 0.0)
     by_dimension = [(n.capitalize(), "by_dimension", n) for n in DIMENSIONS]
     by_source = [(SOURCE_TITLES[n], "by_source", n) for n in SOURCES]
-    return _chart("By dimension", by_dimension, first, board.chance) + _chart(
-        "By source", by_source, first, board.chance
-    )
+    charts = _chart("By dimension", by_dimension, first, board.chance)
+    charts += _chart("By source", by_source, first, board.chance)
+    if not charts or len(first) == len(rows):
+        return charts
+    return charts + f'<p class="sa-footnote">The charts show {len(first)} of {len(rows):,} scorers of the table.</p>'
 
 
 def comparison_html(found: Comparison) -> str:
@@ -107,7 +109,7 @@ def _row(row: Row) -> str:
 
 def _cell(row: Row, key: str, value: Callable[[Row], float | None]) -> str:
     number = percent(value(row))
-    ci = interval(row) if key == "accuracy" else None
+    ci = column_interval(row, key)
     span = "" if ci is None else f'<span class="sa-ci">{100 * ci[0]:.0f}–{100 * ci[1]:.0f}</span>'
     return f"<td>{number}{span}</td>"
 

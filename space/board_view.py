@@ -71,7 +71,18 @@ def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
 def interval(row: Row, group: str | None = None, name: str = "") -> tuple[float, float] | None:
     """Give the 95% interval of the accuracy, overall or of one part."""
     part = row.values if group is None else _part_of(row, group, name)
-    ci = part.get("ci")
+    return _pair(part.get("ci"))
+
+
+def column_interval(row: Row, key: str) -> tuple[float, float] | None:
+    """Give the 95% interval of the figure in a column."""
+    if key == "macro_accuracy":
+        return _pair(row.values.get("macro_ci"))
+    group = next((g for g, names in (("by_dimension", DIMENSIONS), ("by_source", SOURCES)) if key in names), None)
+    return interval(row, group, key)
+
+
+def _pair(ci: object) -> tuple[float, float] | None:
     if not isinstance(ci, list | tuple) or len(ci) != 2:
         return None
     low, high = _number(ci[0]), _number(ci[1])

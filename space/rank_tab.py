@@ -27,6 +27,9 @@ SHOW_RESULT = """() => {
 }"""
 """Bring the result into view where it lies below the form, as on a phone."""
 
+SHOW_OPINION = """() => document.getElementById("sa-opinion").scrollIntoView({block: "nearest"})"""
+"""The ranking above it may fill the column."""
+
 EMPTY = """
 <div class="sa-message sa-empty"><p class="sa-title">The order appears here</p>
 <p>Try an example, or bring one idea and two or more stories that were written for it.</p>
@@ -141,13 +144,14 @@ class RankTab:
                 start = EMPTY if self.scorer else missing_model(self.missing)
                 self.result = gr.HTML(start, apply_default_css=False, elem_id="sa-result", min_height=200)
                 if self.judge is not None:
-                    ask = gr.Button("Ask a judge about five qualities", size="sm", elem_id="sa-ask")
-                    self.opinion = gr.HTML(self.before_asking(), apply_default_css=False, elem_id="sa-opinion")
+                    with gr.Column(visible=False) as self.judging:
+                        ask = gr.Button("Ask a judge about five qualities", size="sm", elem_id="sa-ask")
+                        self.opinion = gr.HTML(self.before_asking(), apply_default_css=False, elem_id="sa-opinion")
         self.names = gr.State(letter_names(limits.max_stories))
         self.open = gr.State(START)
         self._connect(rank, add, clear, chips, shelf)
         if self.judge is not None:
-            self._connect_judge(ask, [rank.click, self.premise.submit, clear.click, *(c.click for c in chips)])
+            self._connect_judge(ask, clear, [rank.click, self.premise.submit, *(chip.click for chip in chips)])
 
     def _connect(
         self, rank: gr.Button, add: gr.Button, clear: gr.Button, chips: list[gr.Button], shelf: list[Example]
@@ -165,9 +169,11 @@ class RankTab:
             fill = chip.click(lambda e=example: self.fill(e), None, [*form, self.notice], **quick)
             fill.then(self.rank, inputs, self.result, **slow).then(None, js=SHOW_RESULT)
 
-    def _connect_judge(self, ask: gr.Button, renewals: list[Any]) -> None:
+    def _connect_judge(self, ask: gr.Button, clear: gr.Button, rankings: list[Any]) -> None:
         quick: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
-        gr.on(renewals, self.before_asking, None, self.opinion, **quick)
+        shown = [self.judging, self.opinion]
+        gr.on(rankings, lambda: [gr.update(visible=True), self.before_asking()], None, shown, **quick)
+        clear.click(lambda: [gr.update(visible=False), self.before_asking()], None, shown, **quick)
         ask.click(
             self.ask_judge,
             [self.premise, self.names, *self.boxes],
@@ -175,7 +181,7 @@ class RankTab:
             api_visibility="private",
             concurrency_limit=4,
             concurrency_id="judge",
-        )
+        ).then(None, js=SHOW_OPINION)
 
     def before_asking(self) -> str:
         """Say where texts go before the judge is asked."""

@@ -1,8 +1,11 @@
 from playwright.sync_api import expect
 
+from tests.space.fake_endpoint import endpoint
+from tests.space.serving import serving
 
-def come(visit):
-    page = visit()
+
+def come(visit, address=None):
+    page = visit(address)
     page.get_by_role("tab", name="Best of N").click()
     page.get_by_label("Your idea").fill("Two bakers")
     return page
@@ -24,3 +27,18 @@ def test_stop_keeps_what_is_there(visit):
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#sa-drafts-said")).to_have_text("Stopped. What is there stays; no more is written.")
     assert page.locator("#sa-drafts .sa-card").count() < 8
+
+
+def test_stop_ends_the_calls_too(visit, tmp_path):
+    # Each call takes 0.3 s longer than the one before it: eight of them would take over ten seconds.
+    with endpoint(["a reward=1"], seconds=0.3) as (fake, address), serving(tmp_path / "log", "--writer", address) as at:
+        page = come(visit, at)
+        page.get_by_label("number input for Stories").fill("8")
+        page.get_by_role("button", name="Write and rank").click()
+        expect(page.locator("#sa-drafts .sa-card").first).to_be_visible()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#sa-drafts-said")).to_contain_text("Stopped")
+        page.wait_for_timeout(2_500)  # the call under way ends
+        asked = len(fake.requests)
+        page.wait_for_timeout(4_000)
+        assert len(fake.requests) == asked < 8

@@ -133,6 +133,7 @@ def test_without_a_model_the_page_says_what_to_do(visit, tmp_path):
 
 def test_a_judge_is_asked_about_five_qualities(visit):
     page = visit(**PHONE)
+    expect(page.locator("#sa-ask")).to_be_hidden()  # the first screen asks for stories alone
     rank(page, "one reward=2 overall=3 fluency=9", "two reward=1 overall=8")
     expect(page.locator(".sa-card h3")).to_have_text(["Story A", "Story B"])
     expect(page.locator("#sa-opinion")).to_contain_text("sent to fake/judge")
@@ -142,4 +143,15 @@ def test_a_judge_is_asked_about_five_qualities(visit):
     expect(table.locator("tbody tr").last.locator("td")).to_have_text(["3.0", "5.0", "5.0", "5.0", "9.0", "5.0"])
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.get_by_role("button", name="Clear all").click()
-    expect(table).to_have_count(0)
+    expect(page.locator("#sa-ask")).to_be_hidden()
+
+
+def test_beside_the_form_the_judge_stands_below_the_ranking(visit):
+    page = visit(viewport={"width": 1280, "height": 600})
+    page.get_by_role("button", name="The robot gardener").click()
+    expect(page.locator(".sa-card")).to_have_count(4)
+    page.get_by_role("button", name="Ask a judge").click()
+    expect(page.locator("#sa-opinion table")).to_be_visible()
+    expect(page.locator("#sa-opinion")).to_be_in_viewport()
+    ranking, opinion = (page.locator(one).bounding_box() for one in (".sa-ranking", "#sa-opinion"))
+    assert opinion["x"] == ranking["x"] and opinion["y"] >= ranking["y"] + ranking["height"]

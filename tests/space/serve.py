@@ -1,6 +1,6 @@
 """Serves the Space with the fake scorer, in a process of its own.
 
-``python -W error serve.py PORT FOLDER [--no-model] [--queue N] [--sessions N] [--seconds S]``
+``python -W error serve.py PORT FOLDER [--no-model] [--queue N] [--sessions N] [--seconds S] [--writer URL]``
 """
 
 import argparse
@@ -57,6 +57,8 @@ parser.add_argument("--no-model", action="store_true")
 parser.add_argument("--queue", type=int, default=DEFAULT_LIMITS.queue)
 parser.add_argument("--sessions", type=int, default=DEFAULT_LIMITS.sessions)
 parser.add_argument("--seconds", type=float, default=0.0)
+parser.add_argument("--writer", help="an endpoint that writes, in place of the scripted one")
 DRAFTS = ["a first draft reward=1", "a second draft reward=2"]
 with endpoint(DRAFTS, seconds=0.2) as (_, writer_at), endpoint([rate]) as (_, judge_at):
-    asyncio.run(start(parser.parse_args(), writer_at, judge_at)).block_thread()
+    options = parser.parse_args()
+    asyncio.run(start(options, options.writer or writer_at, judge_at)).block_thread()

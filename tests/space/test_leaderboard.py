@@ -1,4 +1,5 @@
 import json
+import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -152,6 +153,26 @@ def test_a_broken_row_is_drawn_and_nothing_of_it_becomes_markup():
     tags.feed(page)
     assert not {"img", "script", "b"} & tags.found
     assert interval(rows[0]) is None
+
+
+def test_every_figure_has_its_interval():
+    part = {"accuracy": 0.5, "ci": [0.31, 0.69]}
+    values = {
+        "accuracy": 0.6, "ci": [0.51, 0.72], "macro_accuracy": 0.4, "macro_ci": [0.22, 0.58],
+        "by_dimension": {"fluency": part}, "by_source": {"llm_llm": {"accuracy": 0.7, "ci": [0.44, 0.93]}},
+    }  # fmt: skip
+    page = board_html(SimpleNamespace(chance=0.25, signature="", name="n"), [Row("a", values, True)], View())
+    cells = dict(re.findall(r'<td>([\d.]+)<span class="sa-ci">(\d+–\d+)</span></td>', page))
+    assert cells == {"60.0": "51–72", "40.0": "22–58", "50.0": "31–69", "70.0": "44–93"}
+
+
+def test_charts_say_which_scorers_they_leave_out():
+    values = {"accuracy": 0.5, "by_source": {"llm_llm": {"accuracy": 0.5}}}
+    board = SimpleNamespace(chance=0.25)
+    rows = [Row(f"model {n}", values, True) for n in range(7)]
+    page = charts_html(board, rows)
+    assert "The charts show 6 of 7 scorers of the table" in page and "model 6" not in page
+    assert "The charts show" not in charts_html(board, rows[:6])
 
 
 def test_without_results_the_tab_says_what_to_do(tmp_path):
