@@ -98,12 +98,24 @@ def test_without_a_gold_order_the_reason_and_the_keys_are_told(tmp_path: Path) -
     rows = [group_row(n, {"a": n, "b": 1}, {"a": 2, "b": 2}) for n in (1, 2)]
     path = write_rows(tmp_path / "judged.jsonl", rows)
     with pytest.raises(
-        DataError, match=r"2 scores, and none .*--score-key can be a \(1 of 2 groups\), b \(2 of 2 groups\)"
+        DataError, match=r"2 scores, and none .*--score-key can be 'b' \(leaves 2 of 2 groups\)$"
     ):
         load_evaluation_set(path)
     assert len(load_evaluation_set(path, score_key="b").instances) == 2
     with pytest.raises(DataError, match="no story has the score 'c'"):
         load_evaluation_set(path, score_key="c")
+
+
+def test_a_score_that_leaves_a_single_group_is_not_recommended(tmp_path: Path) -> None:
+    tied = [group_row(n, {"a": 1, "b": 2}, {"a": 1, "b": 2}) for n in range(3)]
+    path = write_rows(tmp_path / "judged.jsonl", [*tied, group_row(3, {"a": 1, "b": 2}, {"a": 2, "b": 2})])
+    with pytest.raises(DataError) as caught:
+        load_evaluation_set(path)
+    assert str(caught.value).removeprefix(f"{path}: ") == (
+        "no gold order, so no accuracy: each of 2 scores was tried on each of 4 groups, and 7 of 8 tries find no best "
+        "story, all of them in groups in which stories share the best score; no --score-key leaves more than 1 of 4 "
+        "groups, too few for an accuracy; storyalign score gives rewards without a gold order"
+    )
 
 
 def test_stories_without_a_gold_order_can_still_be_scored(tmp_path: Path) -> None:
@@ -192,6 +204,10 @@ class TestRealFiles:
     def test_without_a_gold_order(self, file: str, reason: str) -> None:
         with pytest.raises(DataError, match=reason):
             load_evaluation_set(Path(REAL_DATA or "") / f"{file}.jsonl")
+
+    def test_keys_that_leave_one_group_are_not_recommended(self) -> None:
+        with pytest.raises(DataError, match="no --score-key leaves more than 1 of 5 groups"):
+            load_evaluation_set(Path(REAL_DATA or "") / "ttcw.jsonl")
 
     def test_withheld_texts_are_counted(self) -> None:
         loaded = load_evaluation_set(Path(REAL_DATA or "") / "ttcw.jsonl", needs_gold=False)

@@ -27,6 +27,12 @@ from storyalign.files import Line, read_jsonl
 from storyalign.records import BadRow, Instance, row_digest
 from storyalign.text import digest
 
+_FEWEST_GROUPS = 2
+"""A score that leaves fewer groups is not recommended."""
+
+_KEYS_NAMED = 5
+"""Scores named in a line of advice."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
@@ -162,28 +168,42 @@ def _from_groups(path: Path, best: Best, needs_gold: bool) -> EvaluationSet:
 
 
 def _why(groups: list[JudgedGroup], ordered: list[Ordered]) -> str:
-    """Say why no group has a best story: by the score asked for, else by most scores."""
+    """Say why no group has a best story: by the score asked for, else by each score there is."""
     keys = score_keys(groups)
     if not keys and not ordered:
         return "nobody judged the stories"
     reasons = Counter(
         o.dropped for o in ordered or (order(g, Best(key, key == RANKS)) for g in groups for key in keys) if o.dropped
     )
-    if not ordered and 2 * reasons.total() <= len(groups) * len(keys):
+    tries, failed = len(groups) * len(keys), reasons.total()
+    if not ordered and 2 * failed <= tries:
         return f"{len(keys)} scores, and none of them speaks for the whole story"
     reason, n = reasons.most_common(1)[0]
-    return f"{reason} ({n} of {len(groups)})" if ordered else f"{reason}, by most scores"
+    if ordered:
+        return f"{reason} ({n} of {len(groups)})"
+    return (
+        f"each of {len(keys)} scores was tried on each of {len(groups)} groups, and {failed} of {tries} tries find no "
+        f"best story, {'all' if n == failed else n} of them in {reason}"
+    )
 
 
 def _advice(groups: list[JudgedGroup]) -> str:
+    """Say what the user can do: the scores that leave most groups, else what works without a gold order."""
     advice = []
-    deciding = [
-        f"{key}{' with --lower-is-better' if key == RANKS else ''} ({n} of {len(groups)} groups)"
-        for key, n in score_keys(groups).items()
-        if n
-    ]
-    if deciding:
-        advice.append(f"--score-key can be {', '.join(deciding)}")
+    left = dict(sorted(score_keys(groups).items(), key=lambda entry: -entry[1]))  # stable: ties as in the file
+    useful = {key: n for key, n in left.items() if n >= min(_FEWEST_GROUPS, len(groups))}
+    if useful:
+        named = [
+            f"{key!r}{' with --lower-is-better' if key == RANKS else ''} (leaves {n} of {len(groups)} groups)"
+            for key, n in list(useful.items())[:_KEYS_NAMED]
+        ]
+        more = f" and {len(useful) - len(named)} more" if len(useful) > len(named) else ""
+        advice.append(f"--score-key can be {', '.join(named)}{more}")
+    elif any(left.values()):
+        most = next(iter(left.values()))
+        advice.append(f"no --score-key leaves more than {most} of {len(groups)} groups, too few for an accuracy")
     if any(c.human and c.story for g in groups for c in g.candidates):
         advice.append("--assume-human-best takes the human story as the best")
-    return "; ".join(advice) or "no score decides a group"
+    if not advice or not useful:
+        advice.append("storyalign score gives rewards without a gold order")
+    return "; ".join(advice)
