@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from storyalign.hub.dataset_folder import build_story_preferences
 from storyalign.models.chat import render
 from tests.cli.test_evaluate import call
@@ -27,6 +29,14 @@ def test_table_9(call, tmp_path):
     code, _, err = call("stats", "story_preferences", "--split", "validation", "--json", "s.json")
     assert code == 0, err
     assert json.loads((tmp_path / "s.json").read_text())["datasets"][0]["n_groups"] == 2
+
+
+@pytest.mark.parametrize("verb", [("stats",), ("linguistics", "--by-writer")])
+def test_an_id_that_stands_twice_is_not_counted_twice(call, tmp_path, verb):
+    write_rows(tmp_path / "d.jsonl", [storyrmb_row(0), storyrmb_row(1), storyrmb_row(0)])
+    code, out, err = call(*verb, "d.jsonl")
+    assert (code, out) == (2, "")
+    assert err == "error: d.jsonl:3 (id rmb-0000): the id rmb-0000 stands twice; ids must tell instances apart\n"
 
 
 def test_tokens_are_those_of_scoring(call, tmp_path):

@@ -1,7 +1,7 @@
 """Every group of stories that a dataset holds, one after another, whether or not anybody said which story is best.
 
-``load_evaluation_set`` loads what can be evaluated; here nothing is ordered and nothing is kept in memory, so that
-100,000 long pairs can be counted.
+``load_evaluation_set`` loads what can be evaluated; here nothing is ordered and nothing but the ids is kept in memory, so
+that 100,000 long pairs can be counted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def open_story_groups(data: str | Path, config: str | None = None, split: str | 
 
     Raises:
         DataError: the file is empty, or the folder is no dataset.
-        RowError: while reading, a row is broken.
+        RowError: while reading, a row is broken or an id comes twice.
         RecipeError: a configuration or split of a plain file is asked for.
     """
     path = Path(data)
@@ -60,11 +60,15 @@ def open_story_groups(data: str | Path, config: str | None = None, split: str | 
 
 
 def _of_instances(rows: Iterable[Line | DatasetRow]) -> Iterator[StoryGroup]:
+    seen: set[str] = set()
     for place in rows:
         try:
             item = Instance.from_row(group_of(place.row))
+            if item.id in seen:
+                raise BadRow(f"the id {item.id} stands twice; ids must tell instances apart")
         except BadRow as error:
             raise place.error(str(error)) from error
+        seen.add(item.id)
         others = item.rejected_writers or (None,) * len(item.rejected)
         writers = (item.chosen_writer, *others)
         yield StoryGroup(item.id, item.prompt, item.stories, writers, item.language, item.corpus)
