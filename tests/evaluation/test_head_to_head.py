@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,6 +46,28 @@ def test_outcomes_and_the_sign_test():
     assert strengths["a"] - strengths["b"] == pytest.approx(math.log((4 + 2.5) / (1 + 2.5)), abs=1e-3)
     assert sum(strengths.values()) == pytest.approx(0, abs=1e-9)
     assert all(s.ci[0] < s.strength < s.ci[1] for s in result.strengths)
+
+
+def test_groups_of_one_premise_are_one_trial_of_the_sign_test():
+    # a wins groups 0, 1, 2, 8 and, once b is changed there, 9; it loses group 6. So p is won by 2 to 1, q, r and s by 1
+    # to 0, and t is undecided.
+    premises = ["p", "p", "q", "t", "t", "t", "p", "t", "s", "r"]
+    items = [replace(item, prompt=premise) for item, premise in zip(ITEMS, premises, strict=True)]
+    one = scored_set("a", items, lambda item, c: A.rewards[item.id][c])
+    two = scored_set("b", items, lambda item, c: B.rewards[item.id][c])
+    two.rewards[items[9].id][:] = [0.0, 1.0, 0.0]
+    (duel,) = head_to_head(items, [one, two], ORDERS).duels
+    assert (duel.n, duel.n_premises, duel.n_win, duel.n_lose) == (10, 5, 4, 0)
+    assert duel.p_value == pytest.approx(2 / 2**4)  # the groups by themselves would say 2 * (1 + 6) / 2**6
+
+
+def test_a_premise_with_as_many_wins_as_losses_is_left_out_of_the_sign_test():
+    items = [replace(item, prompt="p" if n in (0, 6) else item.prompt) for n, item in enumerate(ITEMS)]
+    one = scored_set("a", items, lambda item, c: A.rewards[item.id][c])
+    two = scored_set("b", items, lambda item, c: B.rewards[item.id][c])
+    (duel,) = head_to_head(items, [one, two], ORDERS).duels
+    assert (duel.n_premises, duel.n_win, duel.n_lose) == (9, 3, 0)
+    assert duel.p_value == pytest.approx(2 / 2**3)
 
 
 def test_a_scorer_that_never_loses_has_no_strength():

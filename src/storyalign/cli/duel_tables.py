@@ -25,7 +25,8 @@ BY_JUDGES = "In Human-LLM groups people confirmed the best story alone; the orde
 
 _NOTE = (
     "Percent of the groups. The scorer whose chosen story stands higher in the reference order wins; tie: both choose "
-    "the same story; even: the order ranks both stories alike. p: two-sided sign test, Holm over the pairs."
+    "the same story; even: the order ranks both stories alike. p: two-sided sign test over premises, each won by the "
+    "scorer with more wins than losses in its groups; Holm over the pairs."
 )
 
 

@@ -4,6 +4,9 @@ In each group both scorers choose a story. The one whose story stands higher in 
 is a tie. Two more things happen that the paper has no word for: different stories that the reference ranks alike are
 ``even``, and a scorer whose top rewards are tied chooses each of these stories with the same share. So outcomes of one
 group are shares that add up to 1.
+
+Groups of one premise are not independent, so a premise is one trial of the sign test: it is won by the scorer that wins
+more in its groups, all shares added up, than it loses there.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from storyalign.evaluation.strengths import Strength, strengths
 from storyalign.records import Instance
 
 OUTCOMES = ("win", "tie", "even", "lose")
+
+_ROUNDING = 1e-9
+"""Shares of tied choices do not add up exactly; a smaller difference is none."""
 
 Orders = Mapping[str, Sequence[float]]
 """Instance id -> a value for each story, lower is better, equal ones rank alike."""
@@ -51,11 +57,13 @@ class Duel:
     even: Share | None
     lose: Share | None
     """None where n is 0."""
+    n_premises: int
+    """Premises of these groups."""
     n_win: int
     n_lose: int
-    """Groups that the sign test counts: those where one side wins more than it loses."""
+    """Premises that the sign test counts: those in whose groups one side wins more than it loses."""
     p_value: float
-    """Two-sided sign test."""
+    """Two-sided sign test over premises."""
     p_holm: float
 
     def turned(self) -> Duel:
@@ -69,6 +77,7 @@ class Duel:
             self.tie,
             self.even,
             self.win,
+            self.n_premises,
             self.n_lose,
             self.n_win,
             self.p_value,
@@ -203,8 +212,8 @@ def _outcomes(instances: Sequence[Instance], a: ScoredSet, b: ScoredSet, orders:
 
 
 def _duel(a: str, b: str, shares: Floats, premises: list[str], n_ordered: int) -> dict[str, Any]:
-    n = len(shares)
-    wins, losses = int((shares[:, 0] > shares[:, 3]).sum()), int((shares[:, 0] < shares[:, 3]).sum())
+    n, net = len(shares), _net_wins(shares, premises)
+    wins, losses = sum(value > _ROUNDING for value in net), sum(value < -_ROUNDING for value in net)
     p_value = float(stats.binomtest(wins, wins + losses, 0.5).pvalue) if wins + losses else 1.0
     found = {name: share_of(shares[:, place], premises) if n else None for place, name in enumerate(OUTCOMES)}
     return {
@@ -213,10 +222,19 @@ def _duel(a: str, b: str, shares: Floats, premises: list[str], n_ordered: int) -
         "n": n,
         "n_left_out": n_ordered - n,
         **found,
+        "n_premises": len(net),
         "n_win": wins,
         "n_lose": losses,
         "p_value": p_value,
     }
+
+
+def _net_wins(shares: Floats, premises: Sequence[str]) -> list[float]:
+    """Give the wins less the losses of each premise, over its groups."""
+    net: dict[str, float] = {}
+    for (win, _, _, lose), premise in zip(shares, premises, strict=True):
+        net[premise] = net.get(premise, 0.0) + float(win - lose)
+    return list(net.values())
 
 
 def share_of(values: Floats, premises: Sequence[str]) -> Share:
