@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_tables_and_figures(call, runs, tmp_path):
     assert row(page, "Table 2", "(-) Prompt-Guided Rewriting")[5].strip().startswith("50.0 [")
     assert {cell.strip() for cell in row(page, "Table 2", "StoryReward-Qwen")} == {"·"}
     assert row(page, "Table 8", "ArmoRM-Llama3-8B-v0.1")[1].strip() in ("+0.0", "–")
-    assert row(page, "Table 9", "StoryRMB")[0].strip() == "20"
+    assert row(page, "Table 9", "rmb.jsonl")[0].strip() == "20"
     assert "No run of storyalign creative-writing was found" in page
     assert "Not drawn: there is no best_of_n/candidates.jsonl" in page
     assert page.count("digest=") > 5  # every part carries its signatures
@@ -106,6 +107,24 @@ def test_figure_3_needs_ranks_of_the_candidates(call, runs, tmp_path):
     page = (tmp_path / "p/paper.md").read_text()
     assert "2 annotators; Krippendorff's alpha (ordinal) 1.00" in page
     assert [c.strip() for c in row(page, "Table 10", "StoryReward-Qwen")] == ["2.73 [2.50–3.00]", "3", "1"]
+
+
+def test_a_sample_is_called_a_sample(call, tmp_path):
+    items = [replace(item, chosen_writer="kit-author") for item in ITEMS]
+    write_data(tmp_path / "rmb.jsonl", items)
+    data = load_evaluation_set(tmp_path / "rmb.jsonl")
+    for name, digit in (("a", "a"), ("b", "b")):
+        add_rewards(tmp_path / f"runs/{name}.jsonl", data, lambda i, c: -float(c), digit, model=name)
+    code, out, err = call("paper", "runs", "--benchmark", "rmb.jsonl")
+    assert code == 0, err
+    page, latex = ((tmp_path / "runs/paper" / name).read_text() for name in ("paper.md", "paper.tex"))
+    name = "rmb.jsonl (the kit's sample)"
+    assert page.startswith(f"# The paper's tables and figures on {name}\n")
+    assert row(page, "Table 9", name)[0].strip() == "20" and f"| {name} (chosen stories) |" in page
+    assert f"Figure 4: head-to-head by the order stored in {name}: drawn" in " ".join(out.split())
+    assert page.replace("not StoryRMB.", "").count("StoryRMB") == 0
+    assert latex.count("not StoryRMB.}") == latex.count(r"\caption{") - 1 == 6  # Table 10 has other stories
+    assert "Figure 3" in page and page.count("not StoryRMB.") == 6
 
 
 def test_what_cannot_be_filled_is_said(call, runs, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,9 @@ Examples:
   storyalign paper runs --benchmark ./storyrmb --training ./story_preferences --out runs/paper
 """
 
+_OTHER_STORIES = ("figure_3", "table_10")
+"""Parts whose stories are not those of the benchmark."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -58,7 +62,7 @@ def paper(
     from storyalign.evaluation.paper_figures import figure_2
     from storyalign.evaluation.paper_runs import find_runs, read_paper_settings
     from storyalign.evaluation.paper_tables import table_1, table_2, table_8, table_9, table_10
-    from storyalign.evaluation.results import evaluate_scorers
+    from storyalign.evaluation.results import evaluate_scorers, is_sample
     from storyalign.evaluation.scored_sets import null_scored_sets
     from storyalign.evaluation.signatures import data_signature, scorer_signature
     from storyalign.files import write_text
@@ -80,18 +84,26 @@ def paper(
     for one in runs.benchmark:
         selections += scorer_selections(one.name, data.instances, one.rewards)
     signatures = [data_signature(data), *map(scorer_signature, runs.benchmark)]
+    name = f"{data.name} (the kit's sample)" if is_sample(data.instances) else data.name
     parts: list[PaperTable | PaperFigure] = [
         table_1(results),
         table_2(results),
         figure_2(results, folder),
         _figure_3(run_dir, candidates, runs.best_of_n, settings.human_rankings, folder),
-        _figure_4(data, runs.benchmark, signatures, folder),
-        table_8(describe(selections), signatures),
-        table_9(_lengths(training) if training else None, _lengths(benchmark, config, split)),
+        _figure_4(data, name, runs.benchmark, signatures, folder),
+        table_8(describe(selections), name, signatures),
+        table_9(_lengths(training) if training else None, _lengths(benchmark, config, split), name),
         table_10(_creative_writing(run_dir)),
     ]
-    write_text(folder / "paper.md", markdown(parts, f"The paper's tables and figures on {data.name}"))
+    notes = results.data["notes"]
+    parts = [
+        part if part.key in _OTHER_STORIES else replace(part, caption=" ".join([part.caption, *notes]))
+        for part in parts
+    ]
+    write_text(folder / "paper.md", markdown(parts, f"The paper's tables and figures on {name}"))
     write_text(folder / "paper.tex", latex(parts))
+    for note in notes:
+        say(console, note, "bold")
     for part in parts:
         say(console, f"{part.title}: {part.state}", "")
     say(console, f"wrote {folder / 'paper.md'}, {folder / 'paper.tex'} and the figures beside them", "bold")
@@ -138,13 +150,15 @@ def _figure_3(
     return duel_paper_figure(3, what, None, missing, [], folder)
 
 
-def _figure_4(data: EvaluationSet, scored: list[ScoredSet], signatures: list[str], folder: Path) -> PaperFigure:
+def _figure_4(
+    data: EvaluationSet, name: str, scored: list[ScoredSet], signatures: list[str], folder: Path
+) -> PaperFigure:
     from storyalign.cli.duel_tables import BY_JUDGES
     from storyalign.corpus.human_rankings import stored_order
     from storyalign.evaluation.head_to_head import head_to_head
     from storyalign.evaluation.paper_figures import duel_paper_figure
 
-    what = "the order stored in StoryRMB"
+    what = f"the order stored in {name}"
     if len(scored) < 2:
         return duel_paper_figure(4, what, None, "it takes two scorers", [], folder)
     stored = stored_order(data.instances)

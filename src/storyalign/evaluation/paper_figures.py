@@ -75,7 +75,7 @@ def _by_source(results: Results, shown: Sequence[ScorerResult], sources: Sequenc
 def duel_paper_figure(
     number: int, what: str, result: HeadToHead | None, note: str, signatures: Sequence[str], folder: Path
 ) -> PaperFigure:
-    """Figure 3 (best-of-N by human ranks) or 4 (StoryRMB's own order).
+    """Figure 3 (best-of-N by human ranks) or 4 (the benchmark's own order).
 
     Args:
         number: 3 or 4.
@@ -88,7 +88,7 @@ def duel_paper_figure(
     key, title = f"figure_{number}", f"Figure {number}: head-to-head by {what}"
     caption = (
         f"Which scorer's chosen story stands higher in {what}. Light grey: both choose the same story. The whisker is "
-        "the 95% interval of the wins; a star marks p < 0.05 (sign test, Holm)."
+        "the 95% interval of the wins; a star marks p < 0.05 (sign test over premises, Holm)."
     )
     if result is None:
         return PaperFigure(key, title, caption, [], note)

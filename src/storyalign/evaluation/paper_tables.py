@@ -89,8 +89,8 @@ def _accuracies(name: str, result: ScorerResult | None, results: Results) -> lis
     return [label(name) if result.kind == "null" else name, *cells, *means, str(result.n_ties), str(result.n_unscored)]
 
 
-def table_8(rows: Sequence[Described], signatures: Sequence[str]) -> PaperTable:
-    """Kurtosis of the stories that scorers choose, beside the gold ones."""
+def table_8(rows: Sequence[Described], benchmark: str, signatures: Sequence[str]) -> PaperTable:
+    """Kurtosis of the stories that scorers choose, beside the gold ones of the benchmark, which has this name."""
     of = {(row.name, row.kind): row for row in rows}
     gold = rows[0]
     own = list(dict.fromkeys(row.name for row in rows if row.kind == "all" and row.name not in TABLE_8))
@@ -103,7 +103,7 @@ def table_8(rows: Sequence[Described], signatures: Sequence[str]) -> PaperTable:
             )
             row = of.get((name, kind))
             table.append([label(name) + what, *([NOT_RUN] * 5 if row is None else _kurtosis(row))])
-    gold_row = ["StoryRMB (chosen stories)", *_kurtosis(gold)]
+    gold_row = [f"{benchmark} (chosen stories)", *_kurtosis(gold)]
     return PaperTable(
         "table_8",
         "Table 8: kurtosis of the chosen stories",
@@ -129,10 +129,10 @@ def _kurtosis(row: Described) -> list[str]:
     return [f"{k.value:.4f}{ci}", difference, gap, story_count(row.n), story_count(k.n_undefined)]
 
 
-def table_9(training: DatasetLengths | None, benchmark: DatasetLengths | None) -> PaperTable:
+def table_9(training: DatasetLengths | None, benchmark: DatasetLengths | None, name_of_benchmark: str) -> PaperTable:
     """Sizes and lengths of the two datasets."""
     rows = []
-    for name, one in (("Training data", training), ("StoryRMB", benchmark)):
+    for name, one in (("Training data", training), (name_of_benchmark, benchmark)):
         if one is None:
             rows.append([name, *[NOT_RUN] * 5])
             continue

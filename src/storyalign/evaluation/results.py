@@ -106,7 +106,7 @@ def evaluate_scorers(
             "n_premises": len({i.prompt for i in instances}),
             "n_by_dimension": _counts(DIMENSIONS, [i.dimension for i in instances]),
             "n_by_source": _counts(SOURCES, [i.source for i in instances]),
-            "notes": _notes(instances),
+            "notes": data_notes(instances),
         },
     )
 
@@ -187,13 +187,22 @@ def _mean_of_shares(totals: Floats) -> Floats:
     return np.asarray(np.where(drawn, shares, 0.0).sum(axis=1) / drawn.sum(axis=1), dtype=float)
 
 
-def _notes(instances: Sequence[Instance]) -> list[str]:
+def is_sample(instances: Sequence[Instance]) -> bool:
+    """Tell whether every chosen story was written for the kit."""
+    return _written_for_the_kit(instances) == len(instances)
+
+
+def data_notes(instances: Sequence[Instance]) -> list[str]:
     """Say what a reader has to know of the data before he quotes a figure."""
-    written_for_the_kit = sum((i.chosen_writer or "").startswith("kit-") for i in instances)
+    written_for_the_kit = _written_for_the_kit(instances)
     if not written_for_the_kit:
         return []
     which = "The stories" if written_for_the_kit == len(instances) else f"{written_for_the_kit} of the chosen stories"
     return [f"{which} were written for the kit: a synthetic sample to try it on, not StoryRMB."]
+
+
+def _written_for_the_kit(instances: Sequence[Instance]) -> int:
+    return sum((i.chosen_writer or "").startswith("kit-") for i in instances)
 
 
 def _counts(order: Sequence[str], names: Sequence[str | None]) -> dict[str, int]:
