@@ -1,7 +1,7 @@
 """Every group of stories that a dataset holds, one after another, whether or not anybody said which story is best.
 
-``load_evaluation_set`` loads what can be evaluated; here nothing is ordered and nothing but the ids is kept in memory, so
-that 100,000 long pairs can be counted.
+``load_evaluation_set`` loads what can be evaluated; here nothing is ordered, and the ids alone are kept in memory, so that
+100,000 long pairs can be counted.
 """
 
 from __future__ import annotations

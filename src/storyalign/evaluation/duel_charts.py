@@ -49,7 +49,9 @@ def duel_figure(result: HeadToHead, focus: Sequence[str]) -> Figure:
     for axes, name in zip([panels] if len(focus) == 1 else panels, focus, strict=True):
         _panel(axes, name, [result.duel(name, other) for other in result.names if other != name], _differ(result))
     behind = "the n groups in which both chose" if _differ(result) else f"{result.n} groups"
-    axes.set_xlabel(f"percent of {behind}\nwhisker: 95% interval of the wins; * sign test over premises, p < 0.05 (Holm)")
+    axes.set_xlabel(
+        f"percent of {behind}\nwhisker: 95% interval of the wins; * sign test over premises, p < 0.05 (Holm)"
+    )
     _legend(figure, result)
     return figure
 
