@@ -38,7 +38,7 @@ def test_build_story_preferences(tmp_path: Path) -> None:
 
 def test_help_has_an_example_each() -> None:
     for dataset in ("storyrmb", "story_preferences"):
-        assert f"Example: storyalign build {dataset}" in run(dataset, "--help")
+        assert f"    storyalign build {dataset} --raw" in run(dataset, "--help")
 
 
 def test_a_broken_row_is_one_line_and_exit_code_2(tmp_path: Path) -> None:

@@ -52,4 +52,13 @@ def open_app(
         "GRADIO_SERVER_PORT": None if port is None else str(port),
     }
     environment = {**os.environ, **{name: value for name, value in named.items() if value}}
-    raise typer.Exit(subprocess.call([sys.executable, str(script.resolve())], env=environment))
+    app = subprocess.Popen([sys.executable, str(script.resolve())], env=environment)
+    try:
+        code = app.wait()
+    except KeyboardInterrupt:  # the terminal sends it to the app too, which closes its server and ends
+        try:
+            code = app.wait()
+        except KeyboardInterrupt:
+            app.terminate()
+            code = app.wait()
+    raise typer.Exit(code)

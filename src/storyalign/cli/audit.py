@@ -12,6 +12,18 @@ from storyalign.cli.leakage_audits import LEAKAGE, leakage
 from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, RecipeError
 
+_GROUP = """
+Look for what a dataset or a scorer gives away.
+
+Examples:
+
+  storyalign audit shortcuts ./storyrmb rewards.jsonl
+
+  storyalign audit leakage ./story_preferences --against ./storyrmb
+
+  storyalign audit table paper:1
+"""
+
 _SHORTCUTS = """
 Look for shortcuts: can a scorer that understands nothing find the chosen story of DATA, and does yours lean on length?
 
@@ -41,7 +53,7 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the verb group."""
-    group = typer.Typer(help="Look for what a dataset or a scorer gives away.", no_args_is_help=True)
+    group = typer.Typer(help=_GROUP, no_args_is_help=True)
     group.command("shortcuts", help=_SHORTCUTS, no_args_is_help=True)(shortcuts)
     group.command("table", help=_TABLE, no_args_is_help=True)(table)
     group.command("leakage", help=LEAKAGE, no_args_is_help=True)(leakage)

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import DataChoice, LowerIsBetter, ScoreKey
+from storyalign.cli.model_options import MaxLength, Precision, Truncate
 from storyalign.cli.scorer_choice import SCORERS_HELP
 from storyalign.cli.scoring_runs import ScoringOptions
-from storyalign.cli.written_stories import WritingOptions, have_written
+from storyalign.cli.written_stories import (
+    StoriesWritten,
+    WriterModel,
+    WriterRecipe,
+    WriterUrl,
+    WritingOptions,
+    have_written,
+)
 from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -44,12 +52,16 @@ def register(app: typer.Typer) -> None:
 def best_of_n(
     paths: Annotated[list[str], typer.Argument(metavar="SCORER... PREMISES", help=SCORERS_HELP)],
     out: Annotated[Path, typer.Option(help="Folder for drafts, candidates, choices and figures.")],
-    recipe: Annotated[Path | None, typer.Option(help="Who writes, how many, how long (YAML).")] = None,
-    url: Annotated[str | None, typer.Option(help="API root of the endpoint that writes.")] = None,
-    model: Annotated[str | None, typer.Option(help="The endpoint's model.")] = None,
-    local: Annotated[str | None, typer.Option(help="Write with this model on this machine.")] = None,
-    n: Annotated[int | None, typer.Option(min=2, help="Stories a premise.")] = None,
-    words: Annotated[int | None, typer.Option(min=1, help="Length to ask for.")] = None,
+    recipe: WriterRecipe = None,
+    url: WriterUrl = None,
+    model: WriterModel = None,
+    local: Annotated[
+        str | None, typer.Option(help="Write with this model on this machine: a folder or Hub id.")
+    ] = None,
+    n: StoriesWritten = None,
+    words: Annotated[
+        int | None, typer.Option(min=1, help="Length to ask for, in words; by default the recipe's, with --local 300.")
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="With --local: most tokens of a story.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only the first so many premises.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Stop writing before so many US dollars.")] = None,
@@ -57,9 +69,9 @@ def best_of_n(
     ranks: Annotated[list[Path] | None, typer.Option(help="A file of human rankings; may be repeated.")] = None,
     score_key: ScoreKey = None,
     lower_is_better: LowerIsBetter = False,
-    dtype: Annotated[str, typer.Option(help="Precision of scorers: fp32 or bf16.")] = "fp32",
-    max_length: Annotated[int | None, typer.Option(min=1, help="Scorers: most tokens of a story.")] = None,
-    truncate: Annotated[str | None, typer.Option(help="Scorers: part of over-long stories to keep.")] = None,
+    dtype: Precision = "fp32",
+    max_length: MaxLength = None,
+    truncate: Truncate = None,
 ) -> None:
     """Choose the best of N; the help text stands in ``register``."""
     *scorers, premises = paths

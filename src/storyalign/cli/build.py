@@ -24,7 +24,17 @@ OfficialSize = Annotated[
     bool, typer.Option("--official-size", help="Refuse any other size than the paper's 1,133 instances.")
 ]
 
-app = typer.Typer(help="Check raw rows and write a dataset folder: Parquet and a card.", no_args_is_help=True)
+_GROUP = """
+Check raw rows and write a dataset folder: Parquet and a card.
+
+Examples:
+
+  storyalign build storyrmb --raw instances.jsonl --out storyrmb
+
+  storyalign build story_preferences --raw pairs.jsonl --out story_preferences
+"""
+
+app = typer.Typer(help=_GROUP, no_args_is_help=True)
 
 
 def register(main: typer.Typer) -> None:

@@ -11,14 +11,17 @@ import typer
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import CONSTRUCTIONS
 
-RecipeFile = Annotated[Path, typer.Option("--recipe", help="YAML file; recipes/preferences.yaml is the paper's.")]
+RecipeFile = Annotated[Path, typer.Option("--recipe", help="The recipe, a YAML file.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the run; the same command goes on where it stopped.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Make so many rows of each construction.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="A trial: so many rows of each construction.")]
 CostLimit = Annotated[
-    float | None, typer.Option("--cost-limit", min=0.0, help="US dollars for all runs in this folder.")
+    float | None,
+    typer.Option("--cost-limit", min=0, help="Stop before the folder has cost so many US dollars, all runs together."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print calls, tokens and the most it can cost; ask for nothing.")
 ]
 Executor = Annotated[str, typer.Option("--executor", help="Where calls run: local, slurm or ray.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and what it may cost, ask nothing.")]
 
 _PREFERENCES = """
 Make preference pairs by all constructions of a recipe, and mix them.
@@ -27,8 +30,9 @@ Example:
 
   storyalign construct preferences --recipe recipes/preferences.yaml --out runs/preferences --limit 20 --dry-run
 
-Writes OUT/<construction>/pairs.jsonl for each construction, OUT/pairs.jsonl (the mix) with OUT/report.json, and
-OUT/check/ with pairs for people. Then: storyalign build story_preferences --raw OUT/pairs.jsonl
+recipes/preferences.yaml is the paper's recipe. Writes OUT/<construction>/pairs.jsonl for each construction,
+OUT/pairs.jsonl (the mix) with OUT/report.json, and OUT/check/ with pairs for people. Then: storyalign build
+story_preferences --raw OUT/pairs.jsonl
 """
 
 _ONE = """
@@ -113,7 +117,7 @@ def people_check(
     pairs: Annotated[list[Path], typer.Argument(help="JSONL files of pairs.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the tasks and the key.")],
     count: Annotated[int, typer.Option(min=1, help="Pairs of each construction.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of the draw and the order.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw and the order.")] = 0,
 ) -> None:
     """Export a check; the help text stands in ``_CHECK``."""
     _export(pairs, out, count, seed)

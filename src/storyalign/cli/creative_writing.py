@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import DataChoice
+from storyalign.cli.model_options import Precision, Truncate
 from storyalign.cli.scoring_runs import ScoringOptions
-from storyalign.cli.written_stories import WritingOptions, have_written
+from storyalign.cli.written_stories import (
+    StoriesWritten,
+    WriterModel,
+    WriterRecipe,
+    WriterUrl,
+    WritingOptions,
+    have_written,
+)
 from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -54,14 +62,14 @@ def creative_writing(
     judge: Annotated[str, typer.Option(help="The judge, as judge:NAME of recipes/scorers.yaml.")],
     out: Annotated[Path, typer.Option(help="Folder for stories, scores and figures.")],
     benchmark: Annotated[str | None, typer.Option(help="Measure the judge on this benchmark too.")] = None,
-    recipe: Annotated[Path | None, typer.Option(help="Who writes, how many, how long (YAML).")] = None,
-    url: Annotated[str | None, typer.Option(help="API root of the endpoint that writes.")] = None,
-    model: Annotated[str | None, typer.Option(help="The endpoint's model.")] = None,
-    n: Annotated[int | None, typer.Option(min=2, help="Stories a prompt.")] = None,
+    recipe: WriterRecipe = None,
+    url: WriterUrl = None,
+    model: WriterModel = None,
+    n: StoriesWritten = None,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Most US dollars for each step.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Spend what the estimates say.")] = False,
-    dtype: Annotated[str, typer.Option(help="Precision of scorers: fp32 or bf16.")] = "fp32",
-    truncate: Annotated[str | None, typer.Option(help="Scorers: part of over-long stories to keep.")] = None,
+    dtype: Precision = "fp32",
+    truncate: Truncate = None,
 ) -> None:
     """Run Creative Writing v3; the help text stands in ``register``."""
     *scorers, prompts = paths

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 
 Config = Annotated[str | None, typer.Option(help="Configuration of a dataset folder or Hub dataset.")]
 Split = Annotated[str | None, typer.Option(help="Split of a dataset folder or Hub dataset.")]
-ScoreKey = Annotated[str | None, typer.Option(help="Judged groups: the best mean of this score is chosen.")]
+ScoreKey = Annotated[
+    str | None, typer.Option(help="Judged groups: the story with the best mean of this score is chosen.")
+]
 LowerIsBetter = Annotated[bool, typer.Option("--lower-is-better", help="Judged groups: the lowest score is the best.")]
 AssumeHumanBest = Annotated[
     bool,
-    typer.Option("--assume-human-best", help="Judged groups: the human story is chosen."),
+    typer.Option("--assume-human-best", help="Judged groups: the human story is chosen, whatever the scores say."),
 ]
 
 

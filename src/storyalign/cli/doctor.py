@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from storyalign.cli.model_options import MaxLength, Mode, Precision, Revision, TrustRemoteCode
 from storyalign.errors import EndpointError, RecipeError
 
 if TYPE_CHECKING:
@@ -43,13 +44,11 @@ def doctor(
         str, typer.Argument(help="A local folder, a Hub id, a name from recipes/scorers.yaml, or judge:NAME.")
     ],
     data: Annotated[str | None, typer.Option(help="The data that will be scored: a folder, a file, a Hub id.")] = None,
-    dtype: Annotated[str, typer.Option(help="Precision of the run: fp32 or bf16.")] = "fp32",
-    max_length: Annotated[int | None, typer.Option(min=1, help="Longest input of the run, in tokens.")] = None,
-    mode: Annotated[str | None, typer.Option(help="For judges: rate, choose or pairwise.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
-    ] = False,
+    dtype: Precision = "fp32",
+    max_length: MaxLength = None,
+    mode: Mode = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Examine a scorer; the help text stands in ``register``."""
     from storyalign.corpus.evaluation_sets import load_evaluation_set

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.model_options import BatchTokens, MaxLength, Mode, Precision, Revision, Truncate, TrustRemoteCode
 from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.scoring_runs import ScoringOptions, is_main_process, rewards_of
 from storyalign.errors import RecipeError
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from storyalign.evaluation.scored_sets import ScoredSet
 
 _EVALUATE = """
-Say how often a scorer finds the chosen story of DATA, beside null scorers and chance.
+Say how often a scorer finds the chosen story of DATA, beside chance and null scorers: those that read nothing and take
+the first story, a random one, the longest, ...
 
 Examples:
 
@@ -68,15 +70,17 @@ def evaluate(
     split: Split = None,
     ties: Ties = "split",
     no_null_scorers: Annotated[bool, typer.Option("--no-null-scorers", help="Leave the null scorers out.")] = False,
-    dtype: Annotated[str, typer.Option(help="A model's precision: fp32 or bf16.")] = "fp32",
-    max_length: Annotated[int | None, typer.Option(min=1, help="Most tokens of a story with its premise.")] = None,
-    truncate: Annotated[str | None, typer.Option(help="Part of over-long stories to keep: head, tail, middle.")] = None,
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one forward; changes no reward.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
-    trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run a model's own code.")] = False,
-    mode: Annotated[str | None, typer.Option(help="Judges: rate, choose or pairwise.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Judges: stop before so many US dollars each.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says.")] = False,
+    dtype: Precision = "fp32",
+    max_length: MaxLength = None,
+    truncate: Truncate = None,
+    batch_tokens: BatchTokens = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    mode: Mode = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Judges: stop each before so many US dollars are spent.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says, without a limit.")] = False,
 ) -> None:
     """Evaluate scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)

@@ -9,7 +9,17 @@ import typer
 
 from storyalign.cli.outputs import keep_inputs
 
-export = typer.Typer(no_args_is_help=True, help="Write a dataset in another tool's format.", rich_markup_mode=None)
+_GROUP = """
+Write a dataset in another tool's format.
+
+Examples:
+
+  storyalign export rewardbench2 ./storyrmb --out storyrmb-rewardbench2
+
+  storyalign export trl ./story_preferences --out pairs-trl
+"""
+
+export = typer.Typer(no_args_is_help=True, help=_GROUP, rich_markup_mode=None)
 
 Out = Annotated[Path, typer.Option(help="The folder to write.")]
 

@@ -40,9 +40,19 @@ if TYPE_CHECKING:
     from storyalign.files import Line
     from storyalign.records import Instance, PreferencePair
 
-imports = typer.Typer(
-    no_args_is_help=True, help="Bring stories, preference pairs and benchmarks of others in.", rich_markup_mode=None
-)
+_GROUP = """
+Bring stories, preference pairs and benchmarks of others in.
+
+Examples:
+
+  storyalign import stories writingprompts train.wp_source train.wp_target --out stories.jsonl
+
+  storyalign import pairs litbench-train train-00000-of-00001.parquet --out pairs.jsonl
+
+  storyalign import open --out open --skip litbench --trust-new-files
+"""
+
+imports = typer.Typer(no_args_is_help=True, help=_GROUP, rich_markup_mode=None)
 
 
 class Stories(StrEnum):

@@ -31,7 +31,7 @@ def leakage(
     pairs: Annotated[Path, typer.Argument(help="Preference pairs.")],
     against: Annotated[list[str], typer.Option(help="An evaluation set; may be given several times.")],
     threshold: Annotated[
-        float, typer.Option(help="Estimated similarity from which two texts are near duplicates.")
+        float, typer.Option(help="Estimated similarity, 0 to 1, from which two texts are near duplicates.")
     ] = 0.5,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write counts and examples to this file.")] = None,
 ) -> None:

@@ -11,11 +11,26 @@ from typing import Annotated
 import typer
 
 from storyalign._version import __version__
+from storyalign.cli.example_lines import keep_example_lines
 from storyalign.errors import StoryAlignError
+
+_HELP = """
+Build, load, score, train on, explore and release story-preference data.
+
+Examples:
+
+  storyalign demo
+
+  storyalign evaluate runs/demo/model ./storyrmb --html report.html
+
+  storyalign rank --model runs/demo/model --premise "A keeper finds a letter." one.txt two.txt
+
+`storyalign VERB --help` explains a verb, with examples.
+"""
 
 app = typer.Typer(
     name="storyalign",
-    help="Build, load, score, train on, explore and release story-preference data.",
+    help=_HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -58,6 +73,7 @@ def _root(
 
 for _verb in VERBS:
     importlib.import_module(f"storyalign.cli.{_verb}").register(app)
+keep_example_lines(app)
 
 
 def run() -> None:

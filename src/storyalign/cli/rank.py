@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from storyalign.cli.model_options import Precision, Revision, Truncate, TrustRemoteCode
 from storyalign.cli.terminal import open_console
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import Reward
@@ -53,15 +54,11 @@ def rank(
     files: Annotated[list[Path], typer.Argument(help="Two or more stories, one a file.")],
     model: Annotated[str, typer.Option(help="A reward model: a local folder, an adapter folder, or a Hub id.")],
     premise: Annotated[str, typer.Option(help="The premise that the stories were written for.")],
-    dtype: Annotated[str, typer.Option(help="Precision of the model's body: fp32 or bf16.")] = "fp32",
-    truncate: Annotated[
-        str | None, typer.Option(help="Keep this part of over-long stories: head, tail, middle.")
-    ] = None,
+    dtype: Precision = "fp32",
+    truncate: Truncate = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
-    ] = False,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Rank stories; the help text stands in ``register``."""
     if not 2 <= len(files) <= MOST_STORIES:

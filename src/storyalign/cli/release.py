@@ -27,7 +27,17 @@ MayPassOn = Annotated[
     typer.Option("--may-pass-on", metavar="LICENCE", help="A licence that you know to allow passing texts on."),
 ]
 
-release = typer.Typer(no_args_is_help=True, help="Release to the Hugging Face Hub.", rich_markup_mode=None)
+_GROUP = """
+Release datasets, metric, Space and model to the Hugging Face Hub. The token comes from HF_TOKEN or `hf auth login`.
+
+Examples:
+
+  storyalign release dataset ./storyrmb --repo my-org/storyrmb-sample --dry-run
+
+  storyalign release all --org my-org --tag v1.0.0
+"""
+
+release = typer.Typer(no_args_is_help=True, help=_GROUP, rich_markup_mode=None)
 
 
 def register(app: typer.Typer) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import Config, Split
+from storyalign.cli.model_options import BatchTokens, MaxLength, Mode, Precision, Revision, Truncate, TrustRemoteCode
 from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import RecipeError
@@ -51,22 +52,16 @@ def score(
     ],
     data: Annotated[str, typer.Argument(help="A dataset folder, a JSONL file, or a Hub dataset.")],
     out: Annotated[Path, typer.Option(help="The rewards file to write, one row a story.")],
-    dtype: Annotated[str, typer.Option(help="Precision of the model's body: fp32 or bf16.")] = "fp32",
-    max_length: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens a story may have with its premise.")
-    ] = None,
-    truncate: Annotated[
-        str | None, typer.Option(help="Keep this part of over-long stories: head, tail, middle.")
-    ] = None,
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one forward; changes no reward.")] = None,
+    dtype: Precision = "fp32",
+    max_length: MaxLength = None,
+    truncate: Truncate = None,
+    batch_tokens: BatchTokens = None,
     config: Config = None,
     split: Split = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is in --out and score everything.")] = False,
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run the model's own code; on the Hub needs --revision COMMIT.")
-    ] = False,
-    mode: Annotated[str | None, typer.Option(help="Judges: rate, choose or pairwise (docs/scorers.md).")] = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    mode: Mode = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="Judges: stop before so many US dollars are spent.")
     ] = None,

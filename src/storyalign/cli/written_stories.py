@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from storyalign.evaluation.drafts import Draft, Gathered, StoryWriter
 
 DEFAULT_RECIPE = "best_of_n.yaml"
+
+WriterRecipe = Annotated[Path | None, typer.Option(help="Who writes, how many, how long (YAML).")]
+WriterUrl = Annotated[
+    str | None, typer.Option(help="API root of the endpoint that writes, like http://localhost:8000/v1.")
+]
+WriterModel = Annotated[str | None, typer.Option(help="With --url: the model that writes there.")]
+StoriesWritten = Annotated[
+    int | None, typer.Option(min=2, help="Stories of each premise; by default 16, or what --recipe says.")
+]
 
 
 class WritingOptions(NamedTuple):
