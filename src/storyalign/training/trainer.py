@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import DataLoader
+from transformers import PrinterCallback
+from transformers.trainer import DEFAULT_PROGRESS_CALLBACK
 from trl.trainer.reward_trainer import RewardTrainer
 
 from storyalign.errors import StoryAlignError
@@ -18,6 +20,7 @@ from storyalign.training.checkpoints import last_checkpoint, room_on_disk
 from storyalign.training.loss import pair_losses
 from storyalign.training.mixture import PairDataset
 from storyalign.training.sampler import PairBatchSampler
+from storyalign.training.step_lines import StepLines
 from storyalign.training.tally import Tally
 
 if TYPE_CHECKING:
@@ -81,6 +84,9 @@ class StoryRewardTrainer(RewardTrainer):
             peft_config=peft_config,
             callbacks=list(callbacks),
         )
+        for printer in (PrinterCallback, DEFAULT_PROGRESS_CALLBACK):
+            self.remove_callback(printer)
+        self.add_callback(StepLines())
 
     @property
     def sharded_as(self) -> str | None:
