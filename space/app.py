@@ -140,10 +140,20 @@ async def start() -> gr.Blocks:
     return app
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve until Ctrl-C; what the operator can mend is one line, not a traceback."""
     try:
         started = asyncio.run(start())
     except StoryAlignError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:  # the port is taken
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(StoryAlignError.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
     started.block_thread()
+
+
+if __name__ == "__main__":
+    main()

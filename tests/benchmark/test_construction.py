@@ -8,7 +8,7 @@ import pytest
 
 from storyalign.cli.construct_runs import Calls, CostLimitReached
 from storyalign.cli.construct_storyrmb import agreement, assemble, candidates, dimension, premises, storyrmb
-from storyalign.errors import DataError
+from storyalign.errors import DataError, RowError
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import Instance
 from tests.benchmark.scripted_authors import (
@@ -201,6 +201,18 @@ def test_a_dry_run_asks_nothing_and_comes_close(tmp_path, capsys):
             assert len(asked) == calls
             assert counted == pytest.approx(prompt_tokens, rel=0.1)
             assert reply_bound >= 5 * len(asked)
+
+
+def test_a_plan_says_what_it_assumes(tmp_path, capsys):
+    recipe = write_recipe(tmp_path, "http://localhost:9")
+    storyrmb(recipe=recipe, out=tmp_path / "out", dry_run=True)
+    said = capsys.readouterr()
+    assert said.err.startswith(f"assumption: human.jsonl (human_premises.files in {recipe}) is not there yet")
+    assert "takes 3 human stories (human_premises.wanted)" in said.err and said.err.count("\n") == 1
+    write_human_stories(tmp_path, 1)
+    (tmp_path / "human.jsonl").write_text("no JSON\n")
+    with pytest.raises(RowError, match=r"human\.jsonl:1"):  # a broken file is no missing one
+        storyrmb(recipe=recipe, out=tmp_path / "out", dry_run=True)
 
 
 def test_a_cost_limit_holds_for_the_folder_and_a_higher_one_goes_on(tmp_path):
