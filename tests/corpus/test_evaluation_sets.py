@@ -97,9 +97,7 @@ def test_judged_groups(tmp_path: Path) -> None:
 def test_without_a_gold_order_the_reason_and_the_keys_are_told(tmp_path: Path) -> None:
     rows = [group_row(n, {"a": n, "b": 1}, {"a": 2, "b": 2}) for n in (1, 2)]
     path = write_rows(tmp_path / "judged.jsonl", rows)
-    with pytest.raises(
-        DataError, match=r"2 scores, and none .*--score-key can be 'b' \(leaves 2 of 2 groups\)$"
-    ):
+    with pytest.raises(DataError, match=r"2 scores, and none .*--score-key can be 'b' \(leaves 2 of 2 groups\)$"):
         load_evaluation_set(path)
     assert len(load_evaluation_set(path, score_key="b").instances) == 2
     with pytest.raises(DataError, match="no story has the score 'c'"):

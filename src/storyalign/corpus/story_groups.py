@@ -1,6 +1,6 @@
 """Every group of stories that a dataset holds, one after another, whether or not anybody said which story is best.
 
-``load_evaluation_set`` loads what can be evaluated; here nothing is ordered, and the ids alone are kept in memory, so that
+``load_evaluation_set`` loads what can be evaluated; here nothing is ordered, and only ids are kept in memory, so that
 100,000 long pairs can be counted.
 """
 
