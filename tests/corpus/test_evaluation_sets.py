@@ -63,6 +63,7 @@ def test_a_broken_row_is_named(tmp_path: Path, change: dict[str, Any], problem: 
         ("\n \n", "the file is empty"),
         ("[1, 2]\n", "expected a JSON object, found list"),
         ('{"rmb-0000": [0.1, 0.2]}\n', "neither a group"),
+        ('{"id": "m1", "premise": "A cat.", "theme": "cats"}\n', "a premise without stories.*best-of-n"),
         ('{"id": "a", "candidate": 0, "reward": 1.5, "status": "scored"}\n', "this is a row of a rewards file"),
         ("prompt,chosen\na,b\n", "not valid JSON"),
     ],
@@ -196,7 +197,7 @@ class TestRealFiles:
             ("hanna", "fewer than 2 rated stories"),
             ("fastdetect_wp", "nobody judged the stories"),
             ("ttcw", "best story has no text"),
-            ("mops/curated", "neither a group"),
+            ("mops/curated", "a premise without stories"),
         ],
     )
     def test_without_a_gold_order(self, file: str, reason: str) -> None:

@@ -129,6 +129,10 @@ def group_of(row: dict[str, Any]) -> Mapping[str, Any]:
         return row
     if {"candidate", "reward"} <= set(row):
         raise BadRow("this is a row of a rewards file; name the dataset that was scored")
+    if "premise" in row and "candidates" not in row:
+        raise BadRow(
+            "a premise without stories, so there is nothing to score; `storyalign best-of-n` writes and ranks some"
+        )
     raise BadRow(
         "neither a group (prompt, chosen, rejected) nor a judged group (premise, candidates); "
         f"fields found: {', '.join(sorted(row)[:8]) or 'none'}"
