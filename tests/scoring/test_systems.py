@@ -1,10 +1,14 @@
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 
 from storyalign.errors import DataError, RecipeError
 from storyalign.scoring.systems import HEADS, JudgeSystem, RewardSystem, load_scorers, pinned, resolve
 from storyalign.scoring.voting import MODES
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 TABLE_1 = [
     "InternLM2-20B-Reward", "InternLM2-7B-Reward", "Skywork-Reward-Gemma-2-27B-v0.2",
@@ -42,6 +46,17 @@ def test_every_judge_has_an_entry(name):
 def test_nothing_that_ships_holds_a_key():
     for entry in load_scorers()["judges"].values():
         assert re.fullmatch(r"[A-Z][A-Z_]+_API_KEY", entry.get("key_variable", "XX_API_KEY"))
+
+
+def test_recipes_agree_on_the_key_of_a_provider_and_the_price_of_a_model():
+    content = [
+        yaml.safe_load((RECIPES / f"{name}.yaml").read_text()) for name in ("scorers", "storyrmb", "preferences")
+    ]
+    entries = [entry for one in content for entry in (one.get("judges") or one["endpoints"]).values()]
+    keys = {(entry["url"], entry.get("key_variable")) for entry in entries}
+    prices = {(entry["model"], str(entry.get("price"))) for entry in entries}
+    assert len(keys) == len({url for url, _ in keys}), sorted(keys, key=str)
+    assert len(prices) == len({model for model, _ in prices}), sorted(prices)
 
 
 def test_names_are_found_whatever_their_case():
