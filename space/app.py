@@ -120,7 +120,11 @@ async def start() -> gr.Blocks:
 
     A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
     """
+    if model := os.environ.get("STORYALIGN_MODEL"):
+        print(f"loading {model} ...", flush=True)
     scorer, missing = load_scorer(os.environ)
+    if missing:
+        print(f"no model: {missing}", flush=True)
     datasets, data_problems = operator_sets(os.environ)
     places = result_places(os.environ)
     results, result_problems = read_results(places, datasets)
@@ -136,7 +140,8 @@ async def start() -> gr.Blocks:
         result_problems=result_problems,
         results_home=next((place for place in places if HUB_ID.fullmatch(place) and not Path(place).exists()), ""),
     )
-    launch(app)
+    launch(app, quiet=True)
+    print(f"Open {app.local_url} in a browser. Ctrl-C ends the app.", flush=True)
     return app
 
 

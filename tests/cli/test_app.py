@@ -28,3 +28,6 @@ def test_app_serves_without_a_model(tmp_path):
     finally:
         os.killpg(server.pid, 2)
         server.wait(60)
+    printed = log.read_text()
+    assert f"Open {address}/ in a browser." in printed and "no model: The variable STORYALIGN_MODEL" in printed
+    assert server.returncode == 0 and "Traceback" not in printed, printed

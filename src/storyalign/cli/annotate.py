@@ -254,7 +254,8 @@ def _serve(store: Store, seniors: list[str], allowed: list[str], host: str, port
     async def start() -> Any:
         # A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
         app = AnnotationApp(store, seniors, allowed).build()
-        launch(app, server_name=host, server_port=port)
+        launch(app, server_name=host, server_port=port, quiet=True)
+        typer.echo(f"Open {app.local_url} in a browser. Ctrl-C ends the app; what was saved stays.")
         return app
 
     asyncio.run(start()).block_thread()
