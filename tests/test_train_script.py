@@ -20,8 +20,8 @@ def test_smoke_recipe_trains_a_model_that_loads_everywhere(tmp_path: Path) -> No
     pairs = write_pairs(tmp_path / "pairs.jsonl", 12)
     out = tmp_path / "run" / "model"
     done = launch(
-        "--config", str(ROOT / "recipes" / "smoke.yaml"), "--model_name_or_path", str(base), "--freeze_layers", "1",
-        "--dataset_name", str(pairs), "--output_dir", str(out),
+        "--config", str(ROOT / "recipes" / "smoke.yaml"), "--model_name_or_path", str(base), "--keep_layers", "0",
+        "--freeze_layers", "1", "--dataset_name", str(pairs), "--output_dir", str(out),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "rewriting" in done.stdout and "dropped" in done.stdout  # the table of what the length limit did
