@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from storyalign.hub.payload import Kind, Payload
+    from storyalign.hub.payload import Kind
+    from storyalign.hub.release import Preview
     from storyalign.hub.release_options import ReleaseOptions
 
 Folder = Annotated[Path, typer.Argument(help="The folder to release.")]
@@ -141,14 +142,17 @@ def model(
 def everything(
     org: Annotated[str, typer.Option("--org", help="User name or organisation.")],
     out: Annotated[Path, typer.Option(help="The manifest to write.")] = Path("release.json"),
-    storyrmb: Annotated[Path, typer.Option(help="Folder of the benchmark.")] = Path("storyrmb"),
-    story_preferences: Annotated[Path, typer.Option(help="Folder of the pairs.")] = Path("story_preferences"),
-    model: Annotated[Path, typer.Option(help="Folder of the model.")] = Path("runs/demo/model"),
+    storyrmb: Annotated[Path | None, typer.Option(help="Folder of the benchmark. Default: storyrmb.")] = None,
+    story_preferences: Annotated[
+        Path | None, typer.Option(help="Folder of the pairs. Default: story_preferences.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Folder of the model. Default: runs/demo/model.")] = None,
     results: Annotated[Path | None, typer.Option(help="Evaluation of the model. Default: beside its folder.")] = None,
     metric: Annotated[Path | None, typer.Option(help="Folder of the metric. Default: the kit's.")] = None,
     space: Annotated[Path | None, typer.Option(help="Folder of the Space. Default: the kit's.")] = None,
     private: Private = False,
     tag: Tag = None,
+    dry_run: DryRun = False,
     verify: Annotated[bool, typer.Option(help="Load everything back afterwards.")] = True,
     withhold: Withhold = False,
     may_pass_on: MayPassOn = None,
@@ -156,26 +160,37 @@ def everything(
 ) -> None:
     """Release datasets, metric, model and Space, and write a manifest of the commits.
 
-    A part whose folder is not there is left out; `none` leaves out any. Every folder is checked before the first
-    is published.
+    A part whose default folder is not there is left out, and named; `none` leaves out any. Every folder is checked
+    before the first is published.
 
-    Example: storyalign release all --org my-org --tag v1.0.0
+    Examples:
+
+      storyalign release all --org my-org --dry-run
+
+      storyalign release all --org my-org --tag v1.0.0
     """
     import storyalign
-    from storyalign.hub.release_all import Folders, release_all
+    from storyalign.errors import RecipeError
+    from storyalign.hub.release_all import Folders, preview_all, release_all
 
     package = Path(storyalign.__file__).parent
-    beside = model.parent / "results.json"
+    trained = _part("model", model, Path("runs/demo/model"))
+    beside = trained.parent / "results.json" if trained else None
     folders = Folders(
-        storyrmb=_present(storyrmb),
-        story_preferences=_present(story_preferences),
-        metric=_present(metric or package / "evaluate_metric" / "storyrmb_accuracy"),
-        model=_present(model),
-        space=_present(space or package / "space"),
-        results=results or (beside if beside.is_file() else None),
+        storyrmb=_part("storyrmb", storyrmb, Path("storyrmb")),
+        story_preferences=_part("story_preferences", story_preferences, Path("story_preferences")),
+        metric=_part("metric", metric, package / "evaluate_metric" / "storyrmb_accuracy"),
+        model=trained,
+        space=_part("space", space, package / "space"),
+        results=results or (beside if beside and beside.is_file() else None),
     )
+    if results and not (folders.model and folders.storyrmb):
+        raise RecipeError("--results needs the model and the benchmark that it was measured on; release both with it")
     options = _options(tag, withhold=withhold, may_pass_on=tuple(may_pass_on or ()), reviewed=personal_data_reviewed)
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
+        if dry_run:
+            _tell(preview_all(folders, org, Path(work), tag=tag, options=options), tag)
+            return
         release_all(folders, org, Path(work), out, private=private, tag=tag, options=options)
     typer.echo(f"manifest: {out}")
     if verify:
@@ -191,8 +206,23 @@ def verify_release(manifest: Annotated[Path, typer.Argument(help="The manifest o
     _verify(manifest)
 
 
-def _present(folder: Path) -> Path | None:
-    return folder if folder.exists() else None
+def _tell(previews: list[Preview], tag: str | None) -> None:
+    from storyalign.cli.release_previews import preview_lines
+
+    for preview in previews:
+        for line in preview_lines(preview, tag):
+            typer.echo(line)
+    typer.echo("dry run: nothing was sent")
+
+
+def _part(name: str, given: Path | None, default: Path) -> Path | None:
+    """Give the folder of a part. One that somebody named must be there; a default one that is not is left out."""
+    if given is not None:
+        return None if given == Path("none") else given
+    if default.is_dir():
+        return default
+    typer.echo(f"left out: {name}, as {default} is not there")
+    return None
 
 
 def _verify(path: Path) -> None:
@@ -202,6 +232,8 @@ def _verify(path: Path) -> None:
     checks = []
     for check in verify(read_manifest(path)):
         typer.echo(f"  {check.problem or 'ok':<4} {check.repo}: {check.what}")
+        if check.note:
+            typer.echo(f"  note {check.repo}: {check.note}")
         checks.append(check)
     require_verified(checks)
     typer.echo(f"verified: {len(checks)} checks")
@@ -261,13 +293,13 @@ def _release(
     dry_run: bool,
     options: ReleaseOptions,
 ) -> None:
-    from storyalign.hub.release import prepare
+    from storyalign.hub.release import prepare, preview
     from storyalign.hub.release import release as send
 
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
         payload = prepare(kind, folder, repo, Path(work), options)
         if dry_run:
-            _preview(payload, repo)
+            _tell([preview(payload, repo, tag)], tag)
             return
         done = send(payload, repo, private=private, pull_request=pr, tag=tag)
     if done.pull_request:
@@ -276,15 +308,3 @@ def _release(
         typer.echo(f"released: {repo} at {done.sha} ({len(done.changed)} files changed{f', tag {tag}' if tag else ''})")
     else:
         typer.echo(f"unchanged: {repo} at {done.sha} holds these files already{f'; tag {tag}' if tag else ''}")
-
-
-def _preview(payload: Payload, repo: str) -> None:
-    from storyalign.hub.release import preview
-
-    changes = preview(payload, repo)
-    typer.echo(f"checked: {len(payload.files)} files, digest {payload.digest}")
-    for mark, paths in (("add or replace", changes.add), ("remove", changes.delete)):
-        for path in paths:
-            typer.echo(f"  would {mark} {path}")
-    if not changes:
-        typer.echo(f"  nothing would change in {repo}")

@@ -56,6 +56,11 @@ class Payload:
         """Add or replace files."""
         return replace(self, files=dict(sorted({**self.files, **files}.items())))
 
+    def size(self, path: str) -> int:
+        """Give the size of one file in bytes."""
+        source = self.files[path]
+        return len(source) if isinstance(source, bytes) else source.stat().st_size
+
     @cached_property
     def sha256(self) -> dict[str, str]:
         """SHA-256 of every file, 64 hexadecimal digits."""

@@ -12,7 +12,7 @@ import hashlib
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,14 +107,13 @@ def publish(
                 f"{repo}: exists and is public; make it private on its settings page, or leave out --private"
             )
         first = head = str(info.sha)
+        if tag is not None and (tagged := released_as(api, payload, repo, tag)):
+            return Published(repo, tagged, (), tag=tag)
         base = now = remote_files(api, repo, kind, head)
-        tagged = _tag_target(api, repo, kind, tag)
         for attempt in range(1, TRIES + 1):
             changes = plan(payload, now, base)
-            if tagged is not None and (changes or tagged != head):
-                raise HubError(f"{repo}: tag {tag} marks other files already ({tagged[:8]}); choose the next version")
             if not changes:
-                return _finish(api, Published(repo, head, ()), kind, tag, tagged)
+                return _tagged(api, Published(repo, head, ()), kind, tag)
             try:
                 done = api.create_commit(
                     repo,
@@ -135,7 +134,7 @@ def publish(
                 continue
             changed = (*changes.add, *changes.delete)
             published = Published(repo, str(done.oid), changed, pull_request=done.pr_url)
-            return _finish(api, published, kind, tag, tagged)
+            return _tagged(api, published, kind, tag)
     raise AssertionError("the loop returns or raises")
 
 
@@ -220,16 +219,40 @@ def _given_up(error: Exception, repo: str, attempts: int) -> Exception:
     return error
 
 
-def _tag_target(api: Any, repo: str, repo_type: str, tag: str | None) -> str | None:
-    if tag is None:
-        return None
+def released_as(api: Any, payload: Payload, repo: str, tag: str) -> str | None:
+    """Give the commit that a tag marks, where it holds the very files of a payload; None where there is no such tag.
+
+    Raises:
+        HubError: the tag marks other files.
+    """
+    kind = REPO_TYPES[payload.kind]
+    tagged = _target(api, repo, kind, tag)
+    if tagged is not None and plan(payload, remote_files(api, repo, kind, tagged)):
+        raise HubError(f"{repo}: tag {tag} marks other files already ({tagged[:8]}); choose the next version")
+    return tagged
+
+
+def _target(api: Any, repo: str, repo_type: str, tag: str) -> str | None:
     refs = api.list_repo_refs(repo, repo_type=repo_type)
     return next((str(ref.target_commit) for ref in refs.tags if ref.name == tag), None)
 
 
-def _finish(api: Any, published: Published, repo_type: str, tag: str | None, tagged: str | None) -> Published:
+def _tagged(api: Any, published: Published, repo_type: str, tag: str | None) -> Published:
+    from huggingface_hub.errors import HfHubHTTPError
+
     if tag is None:
         return published
-    if tagged is None:
-        api.create_tag(published.repo, tag=tag, revision=published.sha, repo_type=repo_type)
-    return Published(published.repo, published.sha, published.changed, published.pull_request, tag)
+    repo, sha = published.repo, published.sha
+    try:
+        api.create_tag(repo, tag=tag, revision=sha, repo_type=repo_type)
+    except HfHubHTTPError as error:
+        # Somebody else may have made the very same release at the same time.
+        there = _target(api, repo, repo_type, tag) if error.response.status_code == 409 else None
+        if there is None:
+            raise
+        if there != sha:
+            raise HubError(
+                f"{repo}: somebody else made tag {tag} meanwhile ({there[:8]}); this release is commit {sha[:8]}, "
+                "without a tag: run the same command again with the next version"
+            ) from error
+    return replace(published, tag=tag)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from storyalign._version import __version__
 from storyalign.errors import RecipeError
@@ -11,7 +12,7 @@ from storyalign.hub.card_lint import require_clean_card
 from storyalign.hub.hub_errors import hub_errors
 from storyalign.hub.payload import REPO_TYPES, Kind, Payload
 from storyalign.hub.personal_data import find_personal_data, require_review
-from storyalign.hub.publish import Changes, Published, plan, publish, remote_files
+from storyalign.hub.publish import Changes, Published, plan, publish, released_as, remote_files
 from storyalign.hub.release_options import ReleaseOptions
 from storyalign.hub.secret_scan import refuse_secrets
 
@@ -102,11 +103,21 @@ def require_token(repo: str) -> None:
         HfApi().whoami()
 
 
-def preview(payload: Payload, repo: str) -> Changes:
+class Preview(NamedTuple):
+    """What a release of one repository would do."""
+
+    repo: str
+    payload: Payload
+    head: str | None
+    """The commit that a release starts from, or the one that holds it already; None where no repository is seen."""
+    changes: Changes
+
+
+def preview(payload: Payload, repo: str, tag: str | None = None) -> Preview:
     """Say what a release would change, without a token and without changing anything.
 
     Raises:
-        HubError: the Hub cannot be reached.
+        HubError: the tag marks other files already, or the Hub cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError
@@ -116,5 +127,7 @@ def preview(payload: Payload, repo: str) -> Changes:
         try:
             head = str(api.repo_info(repo, repo_type=kind).sha)
         except RepositoryNotFoundError:
-            return Changes(tuple(payload.files), ())
-        return plan(payload, remote_files(api, repo, kind, head))
+            return Preview(repo, payload, None, Changes(tuple(payload.files), ()))
+        if tag is not None and (tagged := released_as(api, payload, repo, tag)):
+            return Preview(repo, payload, tagged, Changes((), ()))
+        return Preview(repo, payload, head, plan(payload, remote_files(api, repo, kind, head)))

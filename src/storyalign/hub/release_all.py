@@ -1,7 +1,8 @@
 """Everything at once: datasets, metric, model and Space of one organisation, and a manifest of the commits.
 
-All folders are checked before the first is published. The manifest is written after every repository, so that a
-release that was cut off says how far it came; the same command goes on from there.
+All folders are checked, and the release's tag in all repositories, before the first is published. The manifest is
+written after every repository, so that a release that was cut off says how far it came; the same command goes on from
+there.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from storyalign.hub.manifest import Manifest, ReleasedRepository, describe
 from storyalign.hub.payload import Kind, Payload, collect
 from storyalign.hub.posted_results import with_results
 from storyalign.hub.publish import Published
-from storyalign.hub.release import check, prepare, release, require_token
+from storyalign.hub.release import Preview, check, prepare, preview, release, require_token
 from storyalign.hub.release_options import ReleaseOptions
 from storyalign.hub.released_rows import dataset_of, is_sample
 from storyalign.hub.space_variables import set_space_variables
 from storyalign.hub.verify import reward_of
+
+UNKNOWN_COMMIT = "0" * 40
+"""Stands for a commit that is still to be made."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,6 @@ class Folders:
 
 @dataclass(frozen=True)
 class _Part:
-    name: str
     kind: Kind
     repo: str
     payload: Payload
@@ -64,15 +67,14 @@ def release_all(
         DataError: a part may not be released; nothing was published then.
         HubError: the Hub refused; the manifest says what was published before.
     """
-    parts = {part.name: part for part in _prepare(folders, org, work, options)}
-    if not parts:
-        raise DataError("nothing to release; name a folder, or run `make demo` first")
+    parts = _prepare(folders, org, work, options)
     require_token(org)
+    _preview(parts, folders, tag)
     done: dict[str, ReleasedRepository] = {}
     for name, part in parts.items():
         payload = part.payload
-        if name == "model":
-            payload = _with_results(payload, folders, parts.get("storyrmb"), done.get("storyrmb"))
+        if name == "model" and (measured := done.get("storyrmb")):
+            payload = _with_results(payload, folders, parts["storyrmb"].payload, (measured.repo, measured.sha))
         published = release(payload, part.repo, private=private, tag=tag)
         done[name] = describe(payload, published, part.facts)
         if name == "space" and "model" in done:
@@ -82,6 +84,35 @@ def release_all(
         Manifest(list(done.values())).write(out)
         options.say(_told(published))
     return Manifest(list(done.values()))
+
+
+def preview_all(folders: Folders, org: str, work: Path, *, tag: str | None, options: ReleaseOptions) -> list[Preview]:
+    """Check all parts, and say what their release would change; without a token, and without sending anything.
+
+    Args:
+        folders: the parts.
+        org: user name or organisation.
+        work: an empty folder for what is written on the way; it must live as long as the previews are used.
+        tag: name of the release in every repository.
+        options: the releaser's decisions.
+
+    Raises:
+        DataError: a part may not be released.
+        HubError: the tag marks other files in one of the repositories, or the Hub cannot be reached.
+    """
+    return _preview(_prepare(folders, org, work, options), folders, tag)
+
+
+def _preview(parts: Mapping[str, _Part], folders: Folders, tag: str | None) -> list[Preview]:
+    seen: dict[str, Preview] = {}
+    for name, part in parts.items():
+        payload = part.payload
+        if name == "model" and (measured := seen.get("storyrmb")):
+            # Results name the benchmark's commit, and that is known only where nothing of it changes.
+            sha = measured.head if measured.head and not measured.changes else UNKNOWN_COMMIT
+            payload = _with_results(payload, folders, measured.payload, (measured.repo, sha))
+        seen[name] = preview(payload, part.repo, tag)
+    return list(seen.values())
 
 
 def repository_names(folders: Folders) -> Mapping[str, str]:
@@ -95,8 +126,9 @@ def repository_names(folders: Folders) -> Mapping[str, str]:
     return {**names, "space": "storyalign"}
 
 
-def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) -> list[_Part]:
-    names, parts = repository_names(folders), []
+def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) -> dict[str, _Part]:
+    names: Mapping[str, str] = repository_names(folders)
+    parts: dict[str, _Part] = {}
     kinds: dict[str, Kind] = {
         "storyrmb": "dataset",
         "story_preferences": "dataset",
@@ -114,16 +146,16 @@ def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) ->
         if kind == "dataset" and dataset_of(payload) != name:
             raise DataError(f"{folder}: holds no {name}; name the right folder")
         facts = {"reward": reward_of(str(folder.resolve()))} if kind == "model" else {}
-        parts.append(_Part(name, kind, repo, payload, facts))
+        parts[name] = _Part(kind, repo, payload, facts)
+    if not parts:
+        raise DataError("nothing to release; name a folder, or run `make demo` first")
     return parts
 
 
-def _with_results(
-    payload: Payload, folders: Folders, benchmark: _Part | None, released: ReleasedRepository | None
-) -> Payload:
-    if folders.results is None or benchmark is None or released is None:
+def _with_results(payload: Payload, folders: Folders, benchmark: Payload, measured: tuple[str, str]) -> Payload:
+    if folders.results is None:
         return payload
-    posted = with_results(payload, folders.results, (released.repo, released.sha), benchmark.payload)
+    posted = with_results(payload, folders.results, measured, benchmark)
     check(posted)
     return posted
 

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,7 +33,3 @@ def load(repo: str, sha: str, configs: dict[str, list[str]]) -> dict[str, dict[s
             same = hash_rows(itertools.islice(streamed[split], HEAD)) == head
             found.setdefault(config, {})[split] = {"rows": count, "digest": digest, "streams": same}
     return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(load(**json.loads(sys.argv[1]))))

@@ -1,7 +1,5 @@
 """Load a reward model with nothing but transformers and let it score one story."""
 
-import json
-import sys
 from typing import Any
 
 CHAT = [
@@ -27,7 +25,3 @@ def score(model: str, sha: str | None) -> dict[str, Any]:
         reward = loaded.eval()(**ids).logits.flatten().tolist()
     unfit = [*info["missing_keys"], *info["unexpected_keys"]]
     return {"reward": reward, "unfit_weights": sorted(map(str, unfit))}
-
-
-if __name__ == "__main__":
-    print(json.dumps(score(**json.loads(sys.argv[1]))))
