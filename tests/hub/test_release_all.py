@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from storyalign.errors import DataError
 from storyalign.files import write_jsonl
 from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
-from tests.hub.running import RunningHub
+from storyalign.hub.manifest import Manifest, ReleasedRepository
+from storyalign.hub.verify import require_verified, verify
+from tests.hub.running import REPOSITORY, RunningHub
 from tests.rows import pair_row, storyrmb_row
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
@@ -22,16 +26,32 @@ print(json.dumps([len(HfApi().list_repo_commits(r["repo"], repo_type=r["type"]))
 """
 
 
-def release_all(hub: RunningHub, folder: Path, *options: str) -> tuple[int, str]:
-    done = hub.storyalign("release", "all", "--org", "demo", *options, cwd=folder)
+def release_all(hub: RunningHub, folder: Path, *options: str, **environment: object) -> tuple[int, str]:
+    done = hub.storyalign("release", "all", "--org", "demo", *options, cwd=folder, **environment)
     return done.returncode, done.stdout + done.stderr
 
 
-def test_datasets_and_metric(hub: RunningHub, tmp_path: Path) -> None:
-    """Every configuration loads at its commit, whole and streamed; a wrong manifest is noticed."""
+def test_datasets_and_metric(hub: RunningHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dry run sends nothing; every configuration loads at its commit; what goes wrong later is noticed."""
     write_jsonl(tmp_path / "raw.jsonl", (storyrmb_row(i) for i in range(10)))
     build_storyrmb([tmp_path / "raw.jsonl"], tmp_path / "storyrmb")
-    code, said = release_all(hub, tmp_path, "--tag", "v1.0.0", "--space", "none")
+    options = ("--tag", "v1.0.0", "--space", "none")
+    code, said = release_all(hub, tmp_path, *options, "--dry-run", token=False)
+    assert (code, hub.log("POST"), hub.log("PUT"), (tmp_path / "release.json").exists()) == (0, [], [], False), said
+    size = (REPOSITORY / "src/storyalign/accuracy.py").stat().st_size
+    for line in (
+        "left out: story_preferences, as story_preferences is not there",
+        "left out: model, as runs/demo/model is not there",
+        f"  would add or replace accuracy.py ({size / 1000:.1f} kB)",
+        "dry run: nothing was sent",
+    ):
+        assert line in said.splitlines(), said
+    for repo, kind in (("storyrmb", "dataset"), ("storyrmb_accuracy", "metric")):
+        assert re.search(
+            rf"^demo/{repo} \({kind}, tag v1\.0\.0\): .*; not there yet, or private: .* would be sent$", said, re.M
+        )
+
+    code, said = release_all(hub, tmp_path, *options)
     assert code == 0, said
     assert "verified: " in said
     manifest = json.loads((tmp_path / "release.json").read_text())
@@ -41,15 +61,39 @@ def test_datasets_and_metric(hub: RunningHub, tmp_path: Path) -> None:
     ]
     assert manifest["repositories"][0]["facts"]["configs"]["human_llm"]["test"]["rows"] == 5
 
-    dataset = manifest["repositories"][0]
-    dataset["facts"]["configs"] = {"human_llm": {"test": {"rows": 6, "digest": "0" * 64}}}
-    dataset["files"]["eval.yaml"] = "0" * 64
-    (tmp_path / "wrong.json").write_text(json.dumps({**manifest, "repositories": [dataset]}))
-    done = hub.storyalign("release", "verify", "wrong.json", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "2 of 2 checks failed" in done.stderr
-    assert 'load_dataset("human_llm", split="test"), 6 rows: 5 rows with digest' in done.stderr
-    assert "files: differ or are missing: eval.yaml" in done.stderr
+    hub.python(
+        "import json, huggingface_hub as h\n"
+        "at = {'repo_id': 'demo/storyrmb', 'repo_type': 'dataset', 'path_in_repo': 'README.md'}\n"
+        "h.upload_file(path_or_fileobj=b'theirs', **at)\n"
+        "print('null')"
+    )
+    dataset, metric = manifest["repositories"]
+    human = {"human_llm": {"test": {"rows": 6, "digest": "0" * 64}}}
+    wrong = [
+        {**dataset, "facts": {"configs": human}, "files": {**dataset["files"], "eval.yaml": "0" * 64}},
+        {**dataset, "tag": "v9", "facts": {"configs": {}}},
+        {**dataset, "tag": None, "facts": {"configs": {}}},
+        {**metric, "sha": "1" * 40},
+    ]
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    for name, value in hub.environment(home="verifier").items():
+        monkeypatch.setenv(name, value)
+    checks = list(verify(Manifest([ReleasedRepository(**one) for one in wrong])))
+    moved = "main holds other files by now (README.md)"
+    at = dataset["sha"]
+    assert [(check.what, check.problem, check.note) for check in checks[:-2]] == [
+        (f"{len(dataset['files'])} files", "differ or are missing: eval.yaml", None),
+        ("tag v1.0.0", None, f"{moved}; load the release with revision='v1.0.0'"),
+        ('load_dataset("human_llm", split="test"), 6 rows', checks[2].problem, None),
+        (f"{len(dataset['files'])} files", None, None),
+        ("tag v9", f"marks nothing, the release is {at}", f"{moved}; load the release with revision='v9'"),
+        (f"{len(dataset['files'])} files", None, None),
+        ("main is the release", f"{moved}; the release is commit {at}, and has no tag", None),
+    ]
+    assert str(checks[2].problem).startswith("5 rows with digest")
+    assert "Revision Not Found" in str(checks[-2].problem) and "could not be loaded" in str(checks[-1].problem)
+    with pytest.raises(DataError, match=r"^6 of 9 checks failed: demo/storyrmb: .* files: differ or are missing"):
+        require_verified(checks)
 
 
 @pytest.mark.full
@@ -84,8 +128,10 @@ def test_everything_twice(hub: RunningHub, tmp_path: Path) -> None:
         f"demo/{name}" for name in ("storyrmb", "story_preferences", "storyrmb_accuracy", "storyreward", "storyalign")
     ]
     assert hub.python(COMMITS, json.dumps(repositories)) == [2, 2, 2, 2, 2]
+    code, said = release_all(hub, tmp_path, "--model", "run/model", "--tag", "v1.0.0", "--dry-run")
+    assert (code, said.count("; nothing would change, ")) == (0, 5), said
     code, said = release_all(hub, tmp_path, "--model", "run/model", "--tag", "v1.0.0")
-    assert code == 0, said
+    assert (code, said.count(": unchanged")) == (0, 5), said
     assert hub.python(COMMITS, json.dumps(repositories)) == [2, 2, 2, 2, 2]
     assert (tmp_path / "release.json").read_text() == manifest
     variables = hub.python(
@@ -101,6 +147,26 @@ def test_nothing_is_published_when_one_part_is_not_whole(hub: RunningHub, tmp_pa
     folder = build_storyrmb([tmp_path / "raw.jsonl"], tmp_path / "storyrmb").path
     card = (folder / "README.md").read_text()
     (folder / "README.md").write_text(card.replace("## Scoring", "TODO\n\n## Scoring"))
-    code, said = release_all(hub, tmp_path, "--space", "none")
-    assert (code, "a placeholder: TODO" in said, len(said.splitlines())) == (2, True, 1), said
+    options = ("--space", "none", "--model", "none", "--story-preferences", "none")
+    code, said = release_all(hub, tmp_path, *options)
+    assert (code, "a placeholder: TODO" in said) == (2, True), said
     assert not hub.log("POST", "/api/repos/create")
+
+
+@pytest.mark.full
+def test_nothing_is_published_when_the_tag_is_taken(hub: RunningHub, tmp_path: Path) -> None:
+    """The metric's repository has the tag, for other files: the benchmark, which comes first, stays unreleased."""
+    write_jsonl(tmp_path / "raw.jsonl", (storyrmb_row(i) for i in range(10)))
+    build_storyrmb([tmp_path / "raw.jsonl"], tmp_path / "storyrmb")
+    hub.python(
+        "import huggingface_hub as h; api, name = h.HfApi(), 'demo/storyrmb_accuracy'\n"
+        "api.create_repo(name, repo_type='space', space_sdk='gradio')\n"
+        "api.create_tag(name, tag='v1.0.0', repo_type='space'); print('null')"
+    )
+    before = len(hub.log("POST"))
+    for more in ((), ("--dry-run",)):
+        code, said = release_all(hub, tmp_path, "--space", "none", "--tag", "v1.0.0", *more)
+        assert (code, "demo/storyrmb_accuracy: tag v1.0.0 marks other files already" in said) == (2, True), said
+    assert len(hub.log("POST")) == before
+    code, said = release_all(hub, tmp_path, "--storyrmb", "strymb")
+    assert (code, "strymb: no such folder" in said) == (2, True), said

@@ -27,6 +27,12 @@ MayPassOn = Annotated[
     list[str] | None,
     typer.Option("--may-pass-on", metavar="LICENCE", help="A licence that you know to allow passing texts on."),
 ]
+Person = Annotated[
+    list[str] | None, typer.Option("--person", metavar="NAME", help="A writer who is a person: a salted key goes up.")
+]
+Contact = Annotated[
+    str | None, typer.Option("--contact", help="Mail or web address for people who want a row removed.")
+]
 
 _GROUP = """
 Release datasets, metric, Space and model to the Hugging Face Hub. The token comes from HF_TOKEN or `hf auth login`.
@@ -58,6 +64,14 @@ def dataset(
     withhold: Withhold = False,
     may_pass_on: MayPassOn = None,
     personal_data_reviewed: Reviewed = False,
+    person: Person = None,
+    contact: Contact = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Folder or Hub id; the card says how many tokens the stories have.")
+    ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(help="An evaluation set; the card of pairs says what leaks into it.")
+    ] = None,
 ) -> None:
     """Release a dataset folder that `storyalign build` wrote.
 
@@ -66,8 +80,15 @@ def dataset(
 
     Example: storyalign release dataset ./storyrmb --repo my-org/storyrmb-sample --tag v1.0.0
     """
-    options = _options(tag, withhold=withhold, may_pass_on=tuple(may_pass_on or ()), reviewed=personal_data_reviewed)
-    _release("dataset", folder, repo, private, pr, tag, dry_run, options)
+    from dataclasses import replace
+
+    from storyalign.hub.release_options import named
+
+    options = _dataset_options(tag, withhold, may_pass_on, personal_data_reviewed, person, contact)
+    measured = replace(
+        options, tokenizer=named(tokenizer) if tokenizer else None, against=tuple(map(named, against or ()))
+    )
+    _release("dataset", folder, repo, private, pr, tag, dry_run, measured)
 
 
 @release.command("metric")
@@ -157,6 +178,8 @@ def everything(
     withhold: Withhold = False,
     may_pass_on: MayPassOn = None,
     personal_data_reviewed: Reviewed = False,
+    person: Person = None,
+    contact: Contact = None,
 ) -> None:
     """Release datasets, metric, model and Space, and write a manifest of the commits.
 
@@ -186,7 +209,7 @@ def everything(
     )
     if results and not (folders.model and folders.storyrmb):
         raise RecipeError("--results needs the model and the benchmark that it was measured on; release both with it")
-    options = _options(tag, withhold=withhold, may_pass_on=tuple(may_pass_on or ()), reviewed=personal_data_reviewed)
+    options = _dataset_options(tag, withhold, may_pass_on, personal_data_reviewed, person, contact)
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
         if dry_run:
             _tell(preview_all(folders, org, Path(work), tag=tag, options=options), tag)
@@ -257,14 +280,27 @@ def rehydrate(
     typer.echo(f"{done.path}: {done.rows:,} rows, {done.filled:,} of them filled in; the digest is the original's")
 
 
-def _options(
+def _dataset_options(
     tag: str | None,
-    results: Path | None = None,
-    benchmark: str | None = None,
-    *,
-    withhold: bool = False,
-    may_pass_on: tuple[str, ...] = (),
-    reviewed: bool = False,
+    withhold: bool,
+    may_pass_on: list[str] | None,
+    reviewed: bool,
+    people: list[str] | None,
+    contact: str | None,
+) -> ReleaseOptions:
+    from dataclasses import replace
+
+    return replace(
+        _options(tag, reviewed=reviewed),
+        withhold=withhold,
+        may_pass_on=tuple(may_pass_on or ()),
+        people=tuple(people or ()),
+        contact=contact,
+    )
+
+
+def _options(
+    tag: str | None, results: Path | None = None, benchmark: str | None = None, *, reviewed: bool = False
 ) -> ReleaseOptions:
     from storyalign.errors import RecipeError
     from storyalign.hub.release_options import ReleaseOptions
@@ -273,8 +309,6 @@ def _options(
     if benchmark and not (at and commit and "/" in repo):
         raise RecipeError(f"--benchmark {benchmark}: write ORG/NAME@COMMIT")
     return ReleaseOptions(
-        withhold=withhold,
-        may_pass_on=may_pass_on,
         personal_data_reviewed=reviewed,
         version=(tag or "1.0.0").removeprefix("v"),
         results=results,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from storyalign.cli.data_options import Config
 from storyalign.cli.outputs import keep_inputs
-from storyalign.errors import DataError, ModelError, RecipeError
+from storyalign.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from storyalign.audit.story_lengths import DatasetLengths
     from storyalign.corpus.story_groups import StoryGroup
+    from storyalign.models.token_counts import TokenCounter
 
 _HELP = """
 Describe datasets as the paper's Table 9 does: instances, sources, words of a story; with a tokenizer also tokens, and
@@ -56,8 +56,9 @@ def stats(
     from storyalign.cli.length_tables import lengths_markdown, print_lengths
     from storyalign.cli.terminal import open_console, say
     from storyalign.files import write_json, write_text
+    from storyalign.models.token_counts import token_counter
 
-    count = _token_counter(tokenizer) if tokenizer else None
+    count = token_counter(tokenizer) if tokenizer else None
     found = [_measure(one, config, split, tokenizer, context or [], count) for one in data]
     out = open_console()
     print_lengths(out, found)
@@ -68,9 +69,6 @@ def stats(
     for written in (json_file, markdown):
         if written:
             say(out, f"wrote {written}", "")
-
-
-TokenCounter = Callable[[Sequence[tuple[str, str]]], list[int]]
 
 
 def _measure(
@@ -102,19 +100,3 @@ def _measure(
 
 def _pairs(batch: list[StoryGroup]) -> list[tuple[str, str]]:
     return [(group.premise, story) for group in batch for story in group.stories]
-
-
-def _token_counter(name: str) -> TokenCounter:
-    from storyalign.models.chat import render_many
-
-    try:
-        from transformers import AutoTokenizer
-    except ImportError as error:
-        from storyalign.errors import MissingExtraError
-
-        raise MissingExtraError("train", "transformers") from error
-    try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{name}: no tokenizer can be loaded ({' '.join(str(error).split())[:200]})") from error
-    return lambda pairs: [len(conversation) for conversation in render_many(tokenizer, pairs)]

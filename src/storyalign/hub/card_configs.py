@@ -35,10 +35,21 @@ def add_config(card: str, new: NewConfig) -> str:
 
     parsed: Any = DatasetCard(card)
     files = [{"split": split, "path": pattern} for split, (pattern, _) in new.splits.items()]
-    parsed.data.configs = [*parsed.data.configs, {"config_name": new.name, "data_files": files}]
+    others = [config for config in parsed.data.configs if config["config_name"] != new.name]
+    parsed.data.configs = [*others, {"config_name": new.name, "data_files": files}]
     splits = SplitDict()
     for split, (_, rows) in new.splits.items():
         splits.add(SplitInfo(split, num_bytes=0, num_examples=rows))
     DatasetInfosDict({new.name: DatasetInfo(features=new.features, splits=splits)}).to_dataset_card_data(parsed.data)
-    text, mark, end = str(parsed).partition("\n## Citation\n")
-    return f"{text.rstrip()}\n\n{new.section.strip()}\n{mark}{end}"
+    return add_section(str(parsed), new.section)
+
+
+def add_section(card: str, section: str) -> str:
+    """Put a section before the citation, in the place of an older one with the same heading."""
+    heading = section.strip().partition("\n")[0]
+    text, mark, end = card.partition("\n## Citation\n")
+    before, found, after = text.partition(f"\n{heading}\n")
+    if found:
+        _, next_heading, rest = after.partition("\n## ")
+        text = before + next_heading + rest
+    return f"{text.rstrip()}\n\n{section.strip()}\n{mark}{end}"

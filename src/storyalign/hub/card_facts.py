@@ -10,13 +10,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import orjson
+import pyarrow as pa
 import yaml
 
 from storyalign.errors import DataError
 from storyalign.hub.card_numbers import scalars
 from storyalign.hub.parquet_texts import read_batches
 from storyalign.hub.payload import Payload
-from storyalign.text import count_words
+from storyalign.hub.table_words import words_of_column
+
+EVAL_RESULTS = ".eval_results/"
+"""Where a model's posted results stand."""
 
 STORIES = ("chosen", "rejected")
 MAX_VALUES = 500
@@ -27,8 +31,8 @@ def card_facts(payload: Payload) -> set[float]:
     """Collect every number that stands behind the files of a payload.
 
     From Parquet: rows by file, by split and by configuration, by each category, by each pair of categories, and the
-    lengths of the stories in words (number, sum, mean, median, extremes). From JSON and YAML files: every number, and
-    the length of every list.
+    lengths of the stories in words (number, sum, mean, median, extremes). From JSON and YAML files, but for posted
+    results: every number, and the length of every list.
 
     Raises:
         DataError: a file cannot be read.
@@ -41,6 +45,8 @@ def _files(payload: Payload) -> set[float]:
     for path in payload.files:
         if PurePosixPath(path).name in ("tokenizer.json", "vocab.json"):
             continue  # tens of thousands of numbers that no card speaks of
+        if path.startswith(EVAL_RESULTS):
+            continue  # claims as the card's, with nothing behind them
         try:
             if path.endswith(".json"):
                 found.update(scalars(orjson.loads(payload.read(path))))
@@ -70,8 +76,7 @@ def _rows(payload: Payload) -> set[float]:
             _count(rows, values, pairs)
             for name in STORIES:
                 if name in batch.schema.names:
-                    for cell in batch.column(name).to_pylist():
-                        words.extend(count_words(story) for story in ([cell] if isinstance(cell, str) else cell or ()))
+                    words.extend(_words(batch.column(name)))
     facts = {float(n) for n in sizes.values()}
     for counter in (*values.values(), *pairs.values()):
         facts.update(map(float, counter.values()))
@@ -81,6 +86,12 @@ def _rows(payload: Payload) -> set[float]:
             (len(words), sum(words), statistics.fmean(words), statistics.median(words), min(words), max(words))
         )
     return facts
+
+
+def _words(column: Any) -> list[int]:
+    """Count the words of each story of a column of texts or of lists of texts; nulls have none to count."""
+    texts = column.flatten() if pa.types.is_list(column.type) else column
+    return words_of_column(texts.drop_null()).tolist() if pa.types.is_string(texts.type) else []  # type: ignore[no-any-return]
 
 
 def _cells(column: Any) -> list[Any]:

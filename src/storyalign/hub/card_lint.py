@@ -7,9 +7,13 @@ from collections.abc import Collection, Iterator
 from fnmatch import fnmatch
 from typing import Any
 
+import yaml
+
 from storyalign.errors import DataError
+from storyalign.hub.card_facts import EVAL_RESULTS
 from storyalign.hub.card_front import split_card
-from storyalign.hub.card_numbers import numbers_without_file
+from storyalign.hub.card_numbers import numbers_without_file, values_without_file
+from storyalign.hub.parquet_texts import rows_of_file
 from storyalign.hub.payload import Payload
 
 PLACEHOLDERS = re.compile(
@@ -49,7 +53,7 @@ def lint_card(payload: Payload, facts: Collection[float] = ()) -> list[str]:
     if payload.kind == "dataset":
         problems += _dataset(payload, front)
     elif payload.kind == "model":
-        problems += _model(front)
+        problems += [*_model(front), *_claims(payload, front, facts)]
     else:
         problems += _space(payload, front)
     if payload.kind in ("dataset", "model"):
@@ -85,12 +89,56 @@ def _dataset(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
             for pattern in [file["path"]] if isinstance(file["path"], str) else file["path"]:
                 if not any(fnmatch(path, pattern) for path in payload.files):
                     yield f"configuration {config.get('config_name')}: no file fits {pattern}"
+    for place, said, counted in _row_counts(payload, front):
+        yield f"dataset_info says {said} rows of {place}, the files have {counted}"
+
+
+def _row_counts(payload: Payload, front: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """Give the splits whose rows in ``dataset_info`` are not those of their Parquet files."""
+    said = {
+        (info.get("config_name", "default"), split.get("name")): split.get("num_examples")
+        for info in _dicts(front.get("dataset_info"))
+        for split in _dicts(info.get("splits"))
+    }
+    for config in _dicts(front.get("configs")):
+        for split in _dicts(config.get("data_files")):
+            patterns = [split["path"]] if isinstance(split["path"], str) else split["path"]
+            files = {p for p in payload.files for pattern in patterns if fnmatch(p, pattern)}
+            expected = said.get((config.get("config_name"), split.get("split")))
+            if expected is None or not all(path.endswith(".parquet") for path in files):
+                continue
+            if (counted := sum(rows_of_file(payload.files[path]) for path in files)) != expected:
+                yield f"{config['config_name']}/{split['split']}", expected, counted
 
 
 def _model(front: dict[str, Any]) -> Iterator[str]:
     for key in ("library_name", "pipeline_tag", "base_model"):
         if not front.get(key):
             yield f"no {key} in the front matter"
+
+
+def _claims(payload: Payload, front: dict[str, Any], facts: Collection[float]) -> Iterator[str]:
+    """Results that the Hub shows without anybody reading the card: ``model-index``, and posted entries."""
+    indexed = [
+        metric.get("value")
+        for model in _dicts(front.get("model-index"))
+        for result in _dicts(model.get("results"))
+        for metric in _dicts(result.get("metrics"))
+    ]
+    claims = {"model-index": indexed}
+    for path in payload.files:
+        if path.startswith(EVAL_RESULTS) and path.endswith((".yaml", ".yml")):
+            claims[path] = [entry.get("value") for entry in _dicts(yaml.safe_load(payload.text(path)))]
+    for place, values in claims.items():
+        numbers = [value for value in values if isinstance(value, int | float)]
+        if len(numbers) < len(values):
+            yield f"{place} has a result that is no number"
+        for value in values_without_file(numbers, facts):
+            yield f"no file backs the result {value} in {place}"
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _space(payload: Payload, front: dict[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 CONSTANTS = frozenset({*map(float, range(11)), 0.25, 0.5, 25.0, 50.0, 95.0, 100.0})
@@ -42,7 +42,7 @@ def numbers_without_file(body: str, facts: Collection[float]) -> list[LooseNumbe
     >>> numbers_without_file("1,133 instances, 74.2% right, 812 not", [1133, 0.742])
     [LooseNumber(number='812', line=1, context='1,133 instances, 74.2% right, 812 not')]
     """
-    known = sorted({*map(abs, facts), *(100 * abs(fact) for fact in facts), *CONSTANTS})
+    known = _known(facts)
     blanked = _SKIP.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), body)
     loose = []
     for number, (line, text) in enumerate(zip(blanked.split("\n"), body.split("\n"), strict=True), start=1):
@@ -51,6 +51,12 @@ def numbers_without_file(body: str, facts: Collection[float]) -> list[LooseNumbe
             if not _backed(match.group(), known):
                 loose.append(LooseNumber(match.group(), number, " ".join(text.split())[:80]))
     return loose
+
+
+def values_without_file(values: Iterable[float], facts: Collection[float]) -> list[float]:
+    """Find the values that no fact rounds to, as they are or as a percentage."""
+    known = _known(facts)
+    return [value for value in values if not _backed(str(value), known)]
 
 
 def scalars(value: Any) -> Iterator[float]:
@@ -68,6 +74,10 @@ def scalars(value: Any) -> Iterator[float]:
             yield from scalars(item)
     elif isinstance(value, str):
         yield from (float(found.replace(",", "")) for found in _NUMBER.findall(value))
+
+
+def _known(facts: Collection[float]) -> list[float]:
+    return sorted({*map(abs, facts), *(100 * abs(fact) for fact in facts), *CONSTANTS})
 
 
 def _backed(number: str, known: list[float]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from storyalign._version import __version__
 from storyalign.hub.dataset_configs import ConfigFacts
 from storyalign.hub.dataset_statistics import DatasetStatistics
+from storyalign.hub.people_figures import FILE as PEOPLE_FILE
 from storyalign.hub.people_figures import PeopleFigure
 from storyalign.records import DIMENSIONS, PAIR_LABELS, SOURCES
 
@@ -92,12 +93,12 @@ def render_card(facts: CardFacts) -> str:
 
 
 def is_built_folder(folder: Path) -> bool:
-    """Tell whether a folder holds what a build writes and nothing else: a card with our tag, and its Parquet files."""
+    """Tell whether a folder holds what a build writes and nothing else: a card with our tag, Parquet, people's word."""
     from huggingface_hub import DatasetCard
     from yaml import YAMLError
 
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    if "README.md" not in files or not all(_SHARD.fullmatch(file) for file in files - {"README.md"}):
+    if "README.md" not in files or not all(_SHARD.fullmatch(file) for file in files - {"README.md", PEOPLE_FILE}):
         return False
     try:
         return TAG in (DatasetCard.load(folder / "README.md").data.get("tags") or [])

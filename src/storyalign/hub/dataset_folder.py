@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from storyalign.errors import DataError, RecipeError
-from storyalign.files import RawLine, atomic_folder, read_lines
+from storyalign.files import RawLine, atomic_folder, read_lines, write_json
 from storyalign.hub.dataset_card import CardFacts, is_built_folder, render_card
 from storyalign.hub.dataset_configs import ConfigFiles
 from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.hub.pair_columns import read_pair_columns
 from storyalign.hub.parquet_shards import SHARD_BYTES
-from storyalign.hub.people_figures import PeopleFigure, read_people_figures
+from storyalign.hub.people_figures import FILE as PEOPLE_FILE
+from storyalign.hub.people_figures import PeopleFigure, people_json, read_people_figures
 from storyalign.hub.row_blocks import ReadRow, ReadWhole, read_blocks
 from storyalign.hub.row_checks import Repetitions, check_no_sample, check_official_size, check_sample
 from storyalign.records import PAIR_LABELS, SOURCES, SPLITS, Instance, PreferencePair
@@ -152,6 +153,8 @@ def _build(
             configs = files.close()
             card = render_card(CardFacts(kind.name, sample, official, configs, features, statistics, people))
             (folder / "README.md").write_text(card, encoding="utf-8")
+            if people:
+                write_json(folder / PEOPLE_FILE, people_json(people))
     except OSError as error:
         raise DataError(f"{out}: cannot be written ({error.strerror or error}); nothing was changed") from error
     return BuiltFolder(out, configs[0].digest, statistics)

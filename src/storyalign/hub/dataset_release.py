@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from storyalign.errors import DataError
+from storyalign.errors import DataError, RecipeError
+from storyalign.hub.card_figures import require_own_figures
 from storyalign.hub.card_front import front_matter
+from storyalign.hub.card_sections import with_leakage, with_take_down, with_tokens
 from storyalign.hub.croissant import with_croissant
 from storyalign.hub.licences import count_licences
 from storyalign.hub.multiple_choice import add_benchmark_task
 from storyalign.hub.payload import Payload, collect
-from storyalign.hub.person_keys import is_handle, load_person_keys
 from storyalign.hub.release_options import ReleaseOptions
-from storyalign.hub.released_rows import Dataset, dataset_of, is_sample, read_rows, rebuild
+from storyalign.hub.released_rows import Dataset, dataset_of, is_sample
 from storyalign.hub.withholding import withhold
-from storyalign.records import Instance
+from storyalign.hub.writers import without_names
 
 SAMPLE_NAMES: dict[Dataset, str] = {"storyrmb": "storyrmb-sample", "story_preferences": "story_preferences-sample"}
 """The only names under which the synthetic sample is released."""
+
+_BELONGS = re.compile(
+    r".*\.(?:parquet|md|png|jpe?g|gif|webp|svg)|(?:.*/)?(?:LICEN[CS]E|NOTICE|CITATION)[^/]*|eval\.yaml"
+    r"|withheld/original\.json|(?:croissant|dataset_infos|leakage|tokens|people_agreement)\.json"
+)
+"""Files that a dataset may hold beside its rows."""
 
 
 def prepare_dataset(folder: Path, repo: str, work: Path, options: ReleaseOptions) -> Payload:
@@ -31,22 +38,22 @@ def prepare_dataset(folder: Path, repo: str, work: Path, options: ReleaseOptions
         options: the releaser's decisions.
 
     Raises:
-        DataError: the sample under another name, rows without a licence, closed licences without ``withhold``.
+        DataError: the sample under another name, rows without a licence, closed licences without ``withhold``, a card
+            whose figures are not those of the rows, files that are neither rows nor card.
     """
     payload = collect(folder, "dataset")
+    _refuse_other_files(payload)
     dataset = dataset_of(payload)
     sample = dataset is not None and is_sample(payload)
-    if dataset is not None and sample and repo.rpartition("/")[2] != SAMPLE_NAMES[dataset]:
-        raise DataError(
-            f"{folder}: this is the synthetic sample; it is released as {SAMPLE_NAMES[dataset]} and under no other name"
-        )
+    _require_name(folder, repo, dataset, sample)
     if dataset is not None:
-        payload = _without_names(payload, dataset, work, sample, options)
+        require_own_figures(payload, dataset, sample, work)
+        payload = without_names(payload, dataset, work, sample, options)
     payload = _licensed(payload, dataset, work, sample, options)
     if dataset == "storyrmb":
         payload = add_benchmark_task(payload, work)
     if dataset is not None:
-        payload = _named(payload, repo)
+        payload = _named(_with_sections(payload, dataset, options), repo)
     return with_croissant(payload, repo, options.version)
 
 
@@ -56,29 +63,39 @@ def _named(payload: Payload, repo: str) -> Payload:
     return payload.with_files({"README.md": card.replace("ORG/NAME", repo).encode()})
 
 
-def _without_names(payload: Payload, dataset: Dataset, work: Path, sample: bool, options: ReleaseOptions) -> Payload:
-    """Replace handles of people among the writers by keys, and build again where there were any."""
-    people = {writer for placed in read_rows(payload) for writer in _writers(placed.row) if is_handle(writer)}
-    if not people:
-        return payload
-    keys = load_person_keys(options.salt)
-    options.say(f"{payload.folder}: {len(people)} writers are people's handles; salted keys take their place")
-
-    def renamed(row: dict[str, object]) -> dict[str, object]:
-        for name in ("chosen_writer", "rejected_writer"):
-            if name in row:
-                row[name] = keys.writer(row[name])  # type: ignore[arg-type]
-        if "rejected_writers" in row:
-            row["rejected_writers"] = [keys.writer(writer) for writer in row["rejected_writers"]]  # type: ignore[attr-defined]
-        return row
-
-    rows = (renamed(placed.row.to_row()) for placed in read_rows(payload))
-    return rebuild(dataset, rows, work / "keyed", sample)[0]
+def _require_name(folder: Path, repo: str, dataset: Dataset | None, sample: bool) -> None:
+    """Keep the sample to its own names, and the kit's names to what they stand for."""
+    name = repo.rpartition("/")[2].lower()
+    if dataset is not None and sample and name != SAMPLE_NAMES[dataset]:
+        raise DataError(
+            f"{folder}: this is the synthetic sample; it is released as {SAMPLE_NAMES[dataset]} and under no other name"
+        )
+    owner = next((known for known, of_sample in SAMPLE_NAMES.items() if name in (known, of_sample)), None)
+    if owner is not None and (owner != dataset or sample != (name == SAMPLE_NAMES[owner])):
+        what = f"the synthetic sample of {owner}" if name == SAMPLE_NAMES[owner] else owner
+        raise DataError(f"{folder}: {name} is a name for {what}, and this is something else; choose another --repo")
 
 
-def _writers(row: object) -> tuple[str | None, ...]:
-    rejected = row.rejected_writers if isinstance(row, Instance) else (getattr(row, "rejected_writer", None),)
-    return (getattr(row, "chosen_writer", None), *rejected)
+def _refuse_other_files(payload: Payload) -> None:
+    """Rows are checked for licences, people and keys in Parquet alone, so there may be no rows in other files."""
+    if other := [path for path in payload.files if not _BELONGS.fullmatch(path)]:
+        raise DataError(
+            f"{payload.folder}: {', '.join(other[:5])}: no Parquet, card, licence or picture, so nobody can check its "
+            "texts; take it out of the folder"
+        )
+
+
+def _with_sections(payload: Payload, dataset: Dataset, options: ReleaseOptions) -> Payload:
+    if options.tokenizer is not None:
+        payload = with_tokens(payload, options.tokenizer)
+    if options.against:
+        if dataset != "story_preferences":
+            raise RecipeError("--against compares pairs with evaluation sets, and this is none of pairs; leave it out")
+        payload, leaking = with_leakage(payload, options.against)
+        if leaking:
+            names = ", ".join(one.name for one in options.against)
+            options.say(f"{payload.folder}: {leaking:,} pairs have texts in common with {names}; the card says so")
+    return with_take_down(payload, options.contact)
 
 
 def _licensed(payload: Payload, dataset: Dataset | None, work: Path, sample: bool, options: ReleaseOptions) -> Payload:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from storyalign.hub.dataset_card import HUB_LICENSES
+from storyalign.hub.multiple_choice import CONFIG as MULTIPLE_CHOICE
 from storyalign.hub.parquet_texts import read_batches
 from storyalign.hub.payload import Payload
 
@@ -32,14 +33,14 @@ class Licences(NamedTuple):
 
 
 def count_licences(payload: Payload) -> Licences:
-    """Count the rows of all Parquet files with a ``license`` column by licence, each file once."""
+    """Count the rows of all Parquet files by licence, each file once; questions repeat rows that stand elsewhere."""
     counts: Counter[str] = Counter()
     for path, source in payload.files.items():
         if path.endswith(".parquet") and not isinstance(source, bytes):
             for batch in read_batches(source):
                 if "license" in batch.schema.names:
                     counts.update(normal_name(value) for value in batch.column("license").to_pylist())
-                elif "prompt" in batch.schema.names:
+                elif not path.startswith(f"{MULTIPLE_CHOICE}/"):
                     counts["unknown"] += batch.num_rows
     return Licences(dict(counts.most_common()))
 

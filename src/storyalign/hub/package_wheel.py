@@ -20,7 +20,8 @@ from storyalign._version import __version__
 from storyalign.errors import DataError
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_SKIPPED = ("__pycache__", ".pyc", ".tmp", ".gitkeep")
+PACKED = {".css", ".csv", ".html", ".jinja", ".js", ".json", ".jsonl", ".md", ".py", ".svg", ".txt", ".typed", ".yaml"}
+"""Endings of the package's own files, as in ``setup.cfg``; whatever else lies in a checkout stays there."""
 
 
 def wheel_name() -> str:
@@ -63,7 +64,7 @@ def _package_files() -> Iterator[tuple[str, Path]]:
         for name in names:
             path = Path(folder, name)
             relative = path.relative_to(root).as_posix()
-            if not any(part in relative for part in _SKIPPED):
+            if path.suffix in PACKED and not name.startswith("."):
                 found.append((relative, path))
     yield from sorted(found)
 

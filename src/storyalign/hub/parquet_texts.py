@@ -39,6 +39,23 @@ def search_texts(path: Path, pattern: str) -> Iterator[Found]:
         start += batch.num_rows
 
 
+def rows_of_file(source: Path | bytes) -> int:
+    """Count the rows of a Parquet file from its footer.
+
+    Raises:
+        DataError: it is no readable Parquet.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from storyalign.errors import DataError
+
+    try:
+        return int(pq.read_metadata(source if isinstance(source, Path) else pa.BufferReader(source)).num_rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{source if isinstance(source, Path) else 'a file'}: no readable Parquet ({error})") from error
+
+
 def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
     """Read a Parquet file as record batches.
 

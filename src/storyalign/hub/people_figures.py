@@ -10,6 +10,9 @@ import orjson
 from storyalign.errors import DataError
 from storyalign.records import PAIR_LABELS
 
+FILE = "people_agreement.json"
+"""Stands beside the card that names the figures."""
+
 
 class PeopleFigure(NamedTuple):
     """How often people put the chosen story of a construction first."""
@@ -41,6 +44,11 @@ def read_people_figures(path: str | Path) -> tuple[PeopleFigure, ...]:
     if unknown := [figure.construction for figure in figures if figure.construction not in PAIR_LABELS]:
         raise DataError(f"{path}: unknown construction {unknown[0]!r}")
     return figures
+
+
+def people_json(figures: tuple[PeopleFigure, ...]) -> dict[str, Any]:
+    """Give the figures in the form in which they are read, and nothing else of the check by people."""
+    return {f.construction: {"share": f.share, "ci": [f.low, f.high], "n": f.n, "unsure": f.unsure} for f in figures}
 
 
 def _figure(name: str, row: dict[str, Any]) -> PeopleFigure:

@@ -31,10 +31,6 @@ class PersonKeys:
         """Give the key of a person: ``person-`` and 12 hexadecimal digits."""
         return f"person-{hmac.digest(self.salt, name.encode(), 'sha256').hex()[:12]}"
 
-    def writer(self, writer: str | None) -> str | None:
-        """Replace a writer that is a person's handle; leave every other as it is."""
-        return self.key(writer) if writer and is_handle(writer) else writer
-
 
 def is_handle(writer: str | None) -> bool:
     """Say whether a writer is a person's handle.

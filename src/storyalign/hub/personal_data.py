@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def find_personal_data(payload: Payload) -> Iterator[Finding]:
-    """Go through all texts of Parquet files, and through cards."""
+    """Go through all texts of Parquet files, and through cards and notes."""
     # ASCII: a word ends where Chinese begins, as in RE2.
     compiled = {kind: re.compile(pattern, re.ASCII) for kind, pattern in RULES.items()}
     for path, source in payload.files.items():
@@ -52,7 +52,7 @@ def find_personal_data(payload: Payload) -> Iterator[Finding]:
                 for text in search_texts(source, pattern):
                     for match in compiled[kind].finditer(text.text):
                         yield Finding(f"{path}, row {text.row_id}, {text.column}", kind, match.group().strip())
-        elif path.endswith(".md"):
+        elif path.endswith(".md") or (path.endswith(".txt") and payload.kind != "model"):  # vocabularies are no notes
             text_of_card = payload.text(path)
             for kind in _CARD_RULES:
                 for match in compiled[kind].finditer(text_of_card):

@@ -28,12 +28,19 @@ FIRST_PAUSE = 0.25
 """Seconds before the second try; doubled each time, and stretched by up to a half so that two releases part."""
 
 STALE = {
-    "dataset": ("data/*.parquet", "multiple_choice/*.parquet", "withheld/*"),
+    "dataset": (
+        "data/*.parquet",
+        "multiple_choice/*.parquet",
+        "withheld/*",
+        "leakage.json",
+        "tokens.json",
+        "people_agreement.json",
+    ),
     "model": ("*.safetensors", "*.safetensors.index.json"),
     "space": ("storyalign-*.whl",),
     "metric": (),
 }
-"""Files of an older release that would be loaded beside the new ones, and are removed by it."""
+"""Files of an older release that would be loaded beside the new ones, or speak of them, and are removed by it."""
 
 
 class RemoteFile(NamedTuple):

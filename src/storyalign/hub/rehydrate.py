@@ -60,7 +60,7 @@ def rehydrate(folder: Path, sources: Sequence[Path], out: Path) -> Rehydrated:
     whole = sorted(itertools.chain(_shown(payload), filter(None, rows)), key=lambda item: item[0])
     with tempfile.TemporaryDirectory(dir=_parent(out)) as work:
         rows_again = (row for _, row in whole)
-        built, digest = rebuild(original["dataset"], rows_again, Path(work) / out.name, is_sample(payload))
+        built, digest = rebuild(payload, original["dataset"], rows_again, Path(work) / out.name, is_sample(payload))
         if digest != original["digest"]:
             raise DataError(
                 f"{folder}: filled in, the rows have digest {digest}, not {original['digest']}; not written"

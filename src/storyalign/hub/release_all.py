@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from storyalign.hub.payload import Kind, Payload, collect
 from storyalign.hub.posted_results import with_results
 from storyalign.hub.publish import Published
 from storyalign.hub.release import Preview, check, prepare, preview, release, require_token
-from storyalign.hub.release_options import ReleaseOptions
+from storyalign.hub.release_options import Named, ReleaseOptions
 from storyalign.hub.released_rows import dataset_of, is_sample
 from storyalign.hub.space_variables import set_space_variables
 from storyalign.hub.verify import reward_of
@@ -142,7 +143,7 @@ def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) ->
             continue
         repo, place = f"{org}/{names[name]}", work / name
         place.mkdir()
-        payload = prepare(kind, folder, repo, place, replace(options, results=None, benchmark=None))
+        payload = prepare(kind, folder, repo, place, _options_of(name, folders, f"{org}/", names, options))
         if kind == "dataset" and dataset_of(payload) != name:
             raise DataError(f"{folder}: holds no {name}; name the right folder")
         facts = {"reward": reward_of(str(folder.resolve()))} if kind == "model" else {}
@@ -150,6 +151,21 @@ def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) ->
     if not parts:
         raise DataError("nothing to release; name a folder, or run `make demo` first")
     return parts
+
+
+def _options_of(
+    part: str, folders: Folders, org: str, names: Mapping[str, str], options: ReleaseOptions
+) -> ReleaseOptions:
+    """Let the parts describe each other: tokens by the model's tokenizer, leakage of the pairs into the benchmark."""
+    tokenizer, against = options.tokenizer, options.against
+    if tokenizer is None and folders.model is not None:
+        tokenizer = Named(str(folders.model), org + names["model"])
+    if not against and part == "story_preferences" and folders.storyrmb is not None:
+        if find_spec("rensa"):
+            against = (Named(str(folders.storyrmb), org + names["storyrmb"]),)
+        else:
+            options.say(f"left out: the leakage report of {part}; for it run pip install 'storyalign[construct]'")
+    return replace(options, tokenizer=tokenizer, against=against, results=None, benchmark=None)
 
 
 def _with_results(payload: Payload, folders: Folders, benchmark: Payload, measured: tuple[str, str]) -> Payload:

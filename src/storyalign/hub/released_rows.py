@@ -13,6 +13,7 @@ from storyalign.files import write_jsonl
 from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
 from storyalign.hub.parquet_texts import read_batches
 from storyalign.hub.payload import Payload, collect
+from storyalign.hub.people_figures import FILE as PEOPLE_FILE
 from storyalign.hub.row_checks import KIT_AUTHOR
 from storyalign.records import BadRow, Instance, PreferencePair
 
@@ -67,10 +68,13 @@ def is_sample(payload: Payload) -> bool:
     return any(placed.row.chosen_writer == KIT_AUTHOR for placed in read_rows(payload))
 
 
-def rebuild(dataset: Dataset, rows: Iterable[dict[str, Any]], out: Path, sample: bool) -> tuple[Payload, str]:
+def rebuild(
+    payload: Payload, dataset: Dataset, rows: Iterable[dict[str, Any]], out: Path, sample: bool
+) -> tuple[Payload, str]:
     """Build a folder again from changed rows.
 
     Args:
+        payload: the folder that the rows come from; what people said of it stays.
         dataset: which of the two.
         rows: JSON-ready, in the order in which they stand.
         out: the folder to write.
@@ -84,7 +88,8 @@ def rebuild(dataset: Dataset, rows: Iterable[dict[str, Any]], out: Path, sample:
     if dataset == "storyrmb":
         built = build_storyrmb([raw], out, sample=sample, dimension_optional=True)  # checked when it was first built
     else:
-        built = build_story_preferences([raw], out, sample=sample)
+        said = payload.files.get(PEOPLE_FILE)
+        built = build_story_preferences([raw], out, sample=sample, people=said if isinstance(said, Path) else None)
     raw.unlink()
     return collect(built.path, "dataset"), built.digest
 

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from storyalign.errors import DataError
+from storyalign.hub.archives import members
 from storyalign.hub.parquet_texts import search_texts
 from storyalign.hub.payload import Payload
 
@@ -56,6 +57,9 @@ SETTINGS = {".cfg", ".env", ".ini", ".py", ".sh", ".toml", ".yaml", ".yml"}
 KEY_FILES = {".env", ".netrc", ".npmrc", ".pypirc", "credentials", "id_ed25519", "id_rsa", "stored_tokens", "token"}
 """Files that are keys by their name."""
 
+MAX_HEADER = 100_000_000
+"""Bytes; safetensors allows no longer header."""
+
 _IN_STORIES = (
     r"\bhf_\w{30}|\bgh[opsu]_\w{30}|github_pat_|\bA[KS]IA[A-Z0-9]{16}|\bsk-[\w-]{20}|\bAIza[\w-]{35}|\bglpat-|\bxox[abprs]-"
     r"|-----BEGIN |\beyJ[\w-]{10,}\.|\bnpm_\w{30}|pypi-AgE|\bSG\.[\w-]{20}|\b[rs]k_live_|\bsq0|://[^\s/:@]+:[^\s/:@]+@"
@@ -86,19 +90,35 @@ def refuse_secrets(payload: Payload, token: str | None = None) -> None:
 
 
 def find_secrets(payload: Payload, token: str | None = None) -> Iterator[Secret]:
-    """Go through all files of a payload."""
+    """Go through all files of a payload, and through what is packed in them."""
     for path, source in payload.files.items():
-        name = PurePosixPath(path)
-        if name.name in KEY_FILES or name.suffix in (".key", ".pem"):
-            yield Secret(path, "a file for keys")
-        elif name.suffix == ".parquet" and not isinstance(source, bytes):
+        if path.endswith(".parquet") and not isinstance(source, bytes):
             for found in search_texts(source, _IN_STORIES):
                 for rule, _ in _keys(found.text, settings=False, token=token):
                     yield Secret(f"{path}, row {found.row_id}, {found.column}", rule)
-        else:
-            text = _as_text(payload.read(path))
-            for rule, value in _keys(text, settings=name.suffix in SETTINGS, token=token):
-                yield Secret(f"{path}:{text.count(chr(10), 0, text.find(value)) + 1}", rule)
+            continue
+        for place, data in members(path, _content(payload, path)):
+            yield from _in_file(place, data, token)
+
+
+def _content(payload: Payload, path: str) -> bytes:
+    """Give a file's content; of weights only what is not numbers, the header."""
+    source = payload.files[path]
+    if not path.endswith(".safetensors") or isinstance(source, bytes):
+        return payload.read(path)
+    with source.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        return file.read(min(size, MAX_HEADER))
+
+
+def _in_file(place: str, data: bytes, token: str | None) -> Iterator[Secret]:
+    name = PurePosixPath(place.rpartition("!")[2])
+    if name.name in KEY_FILES or name.suffix in (".key", ".pem"):
+        yield Secret(place, "a file for keys")
+        return
+    text = _as_text(data)
+    for rule, value in _keys(text, settings=name.suffix in SETTINGS, token=token):
+        yield Secret(f"{place}:{text.count(chr(10), 0, text.find(value)) + 1}", rule)
 
 
 def _keys(text: str, settings: bool, token: str | None) -> Iterator[tuple[str, str]]:

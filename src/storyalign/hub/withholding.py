@@ -62,7 +62,7 @@ def withhold(
                 yield placed.row.to_row()
 
     try:
-        rest, _ = rebuild(dataset, open_rows(), work / "shown", sample)
+        rest, _ = rebuild(payload, dataset, open_rows(), work / "shown", sample)
     except DataError as error:
         if shown:
             raise
