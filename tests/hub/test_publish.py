@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -77,7 +80,16 @@ def test_one_commit_one_tag_and_none_the_second_time(hub: RunningHub, metric: Pa
     assert (code, "tag v1.0.0 marks other files already" in said) == (2, True), said
     assert state(hub) == first
 
+    # The release stays what it is, whatever main holds by now.
     commit_file(hub, "NOTES.md", "theirs")
+    moved = state(hub)
+    shutil.rmtree(metric)
+    shutil.copytree(METRIC, metric)
+    code, said = release_metric(hub, metric, "--tag", "v1.0.0")
+    assert (code, said.startswith(f"unchanged: demo/storyrmb_accuracy at {first['sha']}")) == (0, True), said
+    assert state(hub) == moved
+
+    (metric / "README.md").write_text((metric / "README.md").read_text() + "\nMore.\n")
     code, said = release_metric(hub, metric, "--tag", "v1.1.0")
     assert code == 0, said
     after = state(hub)
@@ -113,9 +125,6 @@ def test_what_cannot_be(
 def test_a_wrong_token_is_said_and_not_shown(hub: RunningHub, metric: Path) -> None:
     wrong = hub.token[::-1]
     environment = {**hub.environment(), "HF_TOKEN": "hf_" + wrong}
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "storyalign.cli.main", "release", "metric", str(metric), "--repo", "demo/x"]
     done = subprocess.run(
         [*command[:-1], "demo/storyrmb_accuracy"], env=environment, capture_output=True, text=True, check=False
@@ -139,6 +148,33 @@ def test_an_answer_that_was_lost_is_no_second_commit(hub: RunningHub, metric: Pa
     code, said = release_metric(hub, metric)
     assert code == 0, said
     assert state(hub)["commits"] == 3
+
+
+def test_a_release_cut_in_half_goes_on(hub: RunningHub, tmp_path: Path) -> None:
+    """Killed after one of three large files: nothing is committed; the second run sends the other two."""
+    folder = tmp_path / "storyrmb_accuracy"
+    shutil.copytree(METRIC, folder)
+    for number in range(3):
+        (folder / f"{number}.png").write_bytes(bytes([number]) * 3_000_000)
+    # The client sends several at once: the first upload passes, all others wait for ever.
+    hub.plant(*({"method": "PUT", "path": "/_lfs/", "delay": seconds} for seconds in (0, 600, 600)))
+    command = [sys.executable, "-m", "storyalign.cli.main", "release", "metric", str(folder)]
+    with subprocess.Popen(
+        [*command, "--repo", "demo/storyrmb_accuracy"], env=hub.environment(), stderr=subprocess.DEVNULL
+    ) as client:
+        deadline = time.monotonic() + 600
+        while not [row for row in hub.log("PUT", "/_lfs/") if "status" in row] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        client.kill()
+    hub.plant()
+    assert not hub.log("POST", "/commit/")
+    before = len(hub.log("PUT", "/_lfs/"))
+    code, said = release_metric(hub, folder, "--tag", "v1.0.0")
+    assert code == 0, said
+    assert len(hub.log("PUT", "/_lfs/")) - before == 2
+    after = state(hub)
+    assert {f"{number}.png" for number in range(3)} <= set(after["files"])
+    assert (after["commits"], after["tags"]) == (2, {"v1.0.0": after["sha"]})
 
 
 def test_no_hub_at_all(hub: RunningHub, metric: Path) -> None:

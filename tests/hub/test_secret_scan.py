@@ -5,6 +5,10 @@ The keys are put together here, so that no scan takes this file for a leak.
 
 from __future__ import annotations
 
+import gzip
+import io
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,6 +74,55 @@ def test_what_is_no_key(tmp_path: Path) -> None:
         ]
     )
     assert not list(find_secrets(payload(recipe_dot_yaml=harmless.encode(), README_dot_md=harmless.encode())))
+
+
+def packed(name: str, data: bytes, how: str) -> bytes:
+    out = io.BytesIO()
+    if how == "gzip":
+        return gzip.compress(data)
+    if how == "zip":
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(name, data)
+    else:
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("how", "place"),
+    [
+        (("zip",), "x.whl!kit/notes.txt"),
+        (("tar",), "x.whl!kit/notes.txt"),
+        (("tar", "gzip"), "x.whl!content!kit/notes.txt"),
+        (("zip", "zip"), "x.whl!kit/notes.txt!kit/notes.txt"),
+    ],
+)
+def test_a_key_in_an_archive(how: tuple[str, ...], place: str) -> None:
+    data = f"one\n{KEYS['GitHub Token']}".encode()
+    for one in how:
+        data = packed("kit/notes.txt", data, one)
+    assert ("GitHub Token", f"{place}:2") in [(s.rule, s.place) for s in find_secrets(payload(x_dot_whl=data))]
+
+
+def test_what_cannot_be_unpacked_is_refused() -> None:
+    whole = packed("a", b"calm" * 99, "zip")
+    with pytest.raises(DataError, match=r"x\.zip: packed, and cannot be looked into"):
+        list(find_secrets(payload(x_dot_zip=whole[:50])))
+    for _ in range(4):
+        whole = packed("a", whole, "zip")
+    with pytest.raises(DataError, match="archives within archives"):
+        list(find_secrets(payload(x_dot_zip=whole)))
+
+
+def test_of_weights_the_header_is_read(tmp_path: Path) -> None:
+    header = f'{{"__metadata__": {{"note": "{KEYS["Google key"]}"}}}}'.encode()
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(len(header).to_bytes(8, "little") + header + KEYS["GitHub Token"].encode())
+    found = find_secrets(Payload("model", tmp_path, {"model.safetensors": weights}))
+    assert [secret.rule for secret in found] == ["Google key"]
 
 
 def test_a_tokenizer_is_no_key() -> None:
