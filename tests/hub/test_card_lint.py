@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from storyalign.errors import DataError
+from storyalign.hub.card_facts import card_facts
 from storyalign.hub.card_lint import lint_card, require_clean_card
 from storyalign.hub.payload import Payload
 
@@ -97,6 +100,45 @@ def test_one_thing_wrong(kind: str, old: str, new: str, problem: str) -> None:
     problems = lint(kind, card.replace(old, new, 1), 0.75, 40)
     assert len(problems) == 1
     assert problem in problems[0]
+
+
+INDEX = """model-index:
+- name: m
+  results:
+  - task: {type: text-ranking}
+    dataset: {type: org/storyrmb, name: StoryRMB}
+    metrics: [{type: accuracy, value: 0.9137}]
+---
+"""
+
+
+def test_results_that_the_hub_shows_are_backed_too() -> None:
+    """The front matter and posted entries are claims like any other; they do not back each other."""
+    card = MODEL.replace("---\n\n#", INDEX + "\n#")
+    posted = b"- dataset: {id: org/storyrmb, task_id: storyrmb}\n  value: 0.9137\n- value: best\n"
+    files = {"README.md": card.encode(), ".eval_results/storyrmb.yaml": posted}
+    payload = Payload("model", Path("folder"), files)
+    assert card_facts(payload) == set()
+    assert lint_card(payload, {0.75, 40.0}) == [
+        "no file backs the result 0.9137 in model-index",
+        ".eval_results/storyrmb.yaml has a result that is no number",
+        "no file backs the result 0.9137 in .eval_results/storyrmb.yaml",
+    ]
+    backed = payload.with_files({"results.json": b'{"accuracy": 0.9137}', ".eval_results/storyrmb.yaml": b"[]"})
+    assert lint_card(backed, {0.75, 40.0, *card_facts(backed)}) == []
+
+
+def test_counts_of_rows_are_those_of_the_files(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["calm", "sea"]}), tmp_path / "test.parquet")
+    card = DATASET.replace(
+        "- config_name: default\n---", "- config_name: default\n  splits: [{name: test, num_examples: 3}]\n---"
+    )
+    files = {"README.md": card.encode(), "data/test.parquet": tmp_path / "test.parquet"}
+    assert lint_card(Payload("dataset", tmp_path, files)) == [
+        "dataset_info says 3 rows of default/test, the files have 2"
+    ]
+    files["README.md"] = card.replace("num_examples: 3", "num_examples: 2").encode()
+    assert lint_card(Payload("dataset", tmp_path, files)) == []
 
 
 def test_the_error_is_one_line() -> None:

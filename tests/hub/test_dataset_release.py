@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from datasets import load_dataset
@@ -19,7 +22,9 @@ from storyalign.hub.payload import Payload
 from storyalign.hub.rehydrate import rehydrate
 from storyalign.hub.release import check
 from storyalign.hub.release_options import ReleaseOptions
+from storyalign.hub.rewardbench2 import export_rewardbench2
 from storyalign.hub.withholding import text_digest
+from storyalign.records import Instance
 from tests.rows import pair_row, storyrmb_row
 
 Prepare = Callable[..., Payload]
@@ -68,6 +73,57 @@ def sample_row(number: int) -> dict[str, Any]:
 def test_the_sample_has_one_name(prepare: Prepare) -> None:
     with pytest.raises(DataError, match="synthetic sample; it is released as storyrmb-sample and under no other name"):
         prepare([sample_row(i) for i in range(10)], "demo/storyrmb", sample=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "repo", "what"),
+    [
+        (storyrmb_row, "demo/StoryRMB-sample", "the synthetic sample of storyrmb"),
+        (storyrmb_row, "demo/story_preferences", "story_preferences"),
+        (pair_row, "demo/storyrmb", "storyrmb"),
+    ],
+)
+def test_the_kits_names_hold_what_they_say(prepare: Prepare, make: Any, repo: str, what: str) -> None:
+    with pytest.raises(DataError, match=f"is a name for {what}, and this is something else"):
+        prepare([make(i) for i in range(10)], repo)
+
+
+def test_a_table_of_another_kind_has_no_name_of_the_kit(tmp_path: Path) -> None:
+    """The sample in another tool's columns is the sample still."""
+    export_rewardbench2([Instance.from_row(sample_row(i)) for i in range(3)], tmp_path / "rb2")
+    options = ReleaseOptions(say=lambda line: None)
+    with pytest.raises(DataError, match="storyrmb is a name for storyrmb, and this is something else"):
+        prepare_dataset(tmp_path / "rb2", "demo/storyrmb", tmp_path, options)
+    with pytest.raises(DataError, match="stories of the kit's synthetic sample; put `sample` into"):
+        prepare_dataset(tmp_path / "rb2", "demo/stories", tmp_path, options)
+
+
+@pytest.mark.parametrize("name", ["raw.jsonl", "data/rows.csv", "backup.zip", "notes.txt", "data/human_llm/more.json"])
+def test_rows_that_nobody_can_check(prepare: Prepare, tmp_path: Path, name: str) -> None:
+    prepare([storyrmb_row(i) for i in range(4)])
+    (tmp_path / "built" / name).write_text("{}")
+    (tmp_path / "built/figure.png").write_bytes(b"x")
+    with pytest.raises(DataError, match=rf"built: {re.escape(name)}: no Parquet, card, licence or picture"):
+        prepare_dataset(tmp_path / "built", "demo/storyrmb", tmp_path, ReleaseOptions(say=lambda line: None))
+
+
+def test_a_table_without_a_column_for_licences(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["calm", "sea"]}), tmp_path / "rows.parquet")
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n\nText.\n")
+    with pytest.raises(DataError, match="2 rows name no licence"):
+        prepare_dataset(tmp_path, "demo/rows", tmp_path, ReleaseOptions(say=lambda line: None))
+
+
+def test_a_downloaded_release_is_the_same_release(prepare: Prepare, tmp_path: Path) -> None:
+    """Withheld rows and all: what came from the Hub goes back without a change."""
+    rows = [storyrmb_row(i, license="all-rights-reserved" if i < 4 else "mit") for i in range(10)]
+    first = prepare(rows, withhold=True)
+    folder = unpack(first, tmp_path / "hub")
+    (tmp_path / "again").mkdir()
+    options = ReleaseOptions(say=lambda line: None, withhold=True)
+    again = prepare_dataset(folder, "demo/storyrmb", tmp_path / "again", options)
+    check(again)
+    assert again.sha256 == first.sha256
 
 
 def test_a_clean_dataset_goes_out_as_it_is(prepare: Prepare, tmp_path: Path) -> None:

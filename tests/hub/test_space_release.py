@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from configparser import ConfigParser
 from importlib.metadata import PackageNotFoundError, distribution, version
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from storyalign._version import __version__
 from storyalign.errors import DataError
+from storyalign.hub import package_wheel as package_wheel_module
 from storyalign.hub.package_wheel import package_wheel, wheel_name
 from storyalign.hub.pinned_requirements import pin
 from storyalign.hub.release import check
@@ -83,6 +85,21 @@ def test_a_space_uses_the_wheel_beside_it(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", "-c", script, str(tmp_path), str(libraries)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "storyalign-" in done.stdout
+
+
+def test_what_lies_about_in_a_checkout_is_not_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the endings that ``setup.cfg`` names are of the package."""
+    configuration = ConfigParser()
+    configuration.read(REPOSITORY / "setup.cfg")
+    named = configuration["options.package_data"]["*"].replace(" ", "").split(",")
+    assert {Path(name.replace("*", "x")).suffix for name in named} | {".py"} == package_wheel_module.PACKED
+    package = tmp_path / "storyalign"
+    (package / "sub").mkdir(parents=True)
+    for name in ("__init__.py", "py.typed", "sub/page.html", ".env", "sub/.hidden.py", "sub/a.pyc", "key.pem", "x.tmp"):
+        (package / name).write_text("")
+    monkeypatch.setattr(package_wheel_module.storyalign, "__file__", str(package / "__init__.py"))
+    packed = [name for name, _ in package_wheel_module._package_files()]
+    assert packed == ["__init__.py", "py.typed", "sub/page.html"]
 
 
 def test_pins() -> None:

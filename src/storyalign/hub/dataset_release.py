@@ -12,9 +12,11 @@ from storyalign.hub.card_sections import with_leakage, with_take_down, with_toke
 from storyalign.hub.croissant import with_croissant
 from storyalign.hub.licences import count_licences
 from storyalign.hub.multiple_choice import add_benchmark_task
+from storyalign.hub.parquet_texts import search_texts
 from storyalign.hub.payload import Payload, collect
 from storyalign.hub.release_options import ReleaseOptions
 from storyalign.hub.released_rows import Dataset, dataset_of, is_sample
+from storyalign.hub.row_checks import KIT_AUTHOR
 from storyalign.hub.withholding import withhold
 from storyalign.hub.writers import without_names
 
@@ -45,7 +47,7 @@ def prepare_dataset(folder: Path, repo: str, work: Path, options: ReleaseOptions
     _refuse_other_files(payload)
     dataset = dataset_of(payload)
     sample = dataset is not None and is_sample(payload)
-    _require_name(folder, repo, dataset, sample)
+    _require_name(payload, repo, dataset, sample)
     if dataset is not None:
         require_own_figures(payload, dataset, sample, work)
         payload = without_names(payload, dataset, work, sample, options)
@@ -63,8 +65,9 @@ def _named(payload: Payload, repo: str) -> Payload:
     return payload.with_files({"README.md": card.replace("ORG/NAME", repo).encode()})
 
 
-def _require_name(folder: Path, repo: str, dataset: Dataset | None, sample: bool) -> None:
+def _require_name(payload: Payload, repo: str, dataset: Dataset | None, sample: bool) -> None:
     """Keep the sample to its own names, and the kit's names to what they stand for."""
+    folder = payload.folder
     name = repo.rpartition("/")[2].lower()
     if dataset is not None and sample and name != SAMPLE_NAMES[dataset]:
         raise DataError(
@@ -74,6 +77,16 @@ def _require_name(folder: Path, repo: str, dataset: Dataset | None, sample: bool
     if owner is not None and (owner != dataset or sample != (name == SAMPLE_NAMES[owner])):
         what = f"the synthetic sample of {owner}" if name == SAMPLE_NAMES[owner] else owner
         raise DataError(f"{folder}: {name} is a name for {what}, and this is something else; choose another --repo")
+    if dataset is None and "sample" not in name and _holds_sample(payload):
+        raise DataError(
+            f"{folder}: stories of the kit's synthetic sample; put `sample` into the repository's name, so that nobody "
+            "takes them for the benchmark"
+        )
+
+
+def _holds_sample(payload: Payload) -> bool:
+    parquet = [s for path, s in payload.files.items() if path.endswith(".parquet") and isinstance(s, Path)]
+    return any(found for source in parquet for found in search_texts(source, f"^{KIT_AUTHOR}$"))
 
 
 def _refuse_other_files(payload: Payload) -> None:

@@ -16,6 +16,9 @@ MAY_BE_PASSED_ON = HUB_LICENSES | {"public-domain"}
 
 UNKNOWN = frozenset({"", "unknown", "none", "null"})
 
+WITHHELD_TEXT = "prompt_sha256"
+"""A column of tables that hold digests in the place of texts: there is nothing left to pass on."""
+
 
 class Licences(NamedTuple):
     """Rows of a dataset by licence."""
@@ -38,6 +41,8 @@ def count_licences(payload: Payload) -> Licences:
     for path, source in payload.files.items():
         if path.endswith(".parquet") and not isinstance(source, bytes):
             for batch in read_batches(source):
+                if WITHHELD_TEXT in batch.schema.names:
+                    continue
                 if "license" in batch.schema.names:
                     counts.update(normal_name(value) for value in batch.column("license").to_pylist())
                 elif not path.startswith(f"{MULTIPLE_CHOICE}/"):

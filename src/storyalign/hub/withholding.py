@@ -47,8 +47,13 @@ def withhold(
         sample: the rows are the kit's synthetic sample.
 
     Raises:
-        DataError: no row would be left.
+        DataError: no row would be left, or the folder is one in which rows were withheld.
     """
+    if TABLE in payload.files:
+        raise DataError(
+            f"{payload.folder}: some rows are withheld here already; fill them in with storyalign rehydrate, and "
+            "release the result with --withhold"
+        )
     hidden: list[dict[str, Any]] = []
     shown = 0
 
