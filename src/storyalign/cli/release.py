@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from storyalign.hub.release_options import ReleaseOptions
 
 Folder = Annotated[Path, typer.Argument(help="The folder to release.")]
+KitFolder = Annotated[Path | None, typer.Argument(help="The folder to release. Default: the kit's own.")]
 Repo = Annotated[str, typer.Option("--repo", help="Where to: ORG/NAME.")]
 Private = Annotated[bool, typer.Option("--private", help="Make a new repository private.")]
 PullRequest = Annotated[bool, typer.Option("--pr", help="Propose the change as a pull request.")]
@@ -93,8 +94,8 @@ def dataset(
 
 @release.command("metric")
 def metric(
-    folder: Folder,
     repo: Repo,
+    folder: KitFolder = None,
     private: Private = False,
     pr: PullRequest = False,
     tag: Tag = None,
@@ -102,15 +103,15 @@ def metric(
 ) -> None:
     """Release a metric, so that `evaluate.load("ORG/NAME")` finds it.
 
-    Example: storyalign release metric evaluate_metric/storyrmb_accuracy --repo my-org/storyrmb_accuracy
+    Example: storyalign release metric --repo my-org/storyrmb_accuracy
     """
-    _release("metric", folder, repo, private, pr, tag, dry_run, _options(tag))
+    _release("metric", folder or _kit_folder("metric"), repo, private, pr, tag, dry_run, _options(tag))
 
 
 @release.command("space")
 def space(
-    folder: Folder,
     repo: Repo,
+    folder: KitFolder = None,
     private: Private = False,
     pr: PullRequest = False,
     tag: Tag = None,
@@ -121,9 +122,9 @@ def space(
 ) -> None:
     """Release the Space, with this very version of the kit as a wheel in it.
 
-    Example: storyalign release space ./space --repo my-org/storyalign --model my-org/storyreward
+    Example: storyalign release space --repo my-org/storyalign --model my-org/storyreward
     """
-    _release("space", folder, repo, private, pr, tag, dry_run, _options(tag))
+    _release("space", folder or _kit_folder("space"), repo, private, pr, tag, dry_run, _options(tag))
     if model and not dry_run and not pr:
         from storyalign.hub.space_variables import set_space_variables
 
@@ -192,19 +193,17 @@ def everything(
 
       storyalign release all --org my-org --tag v1.0.0
     """
-    import storyalign
     from storyalign.errors import RecipeError
     from storyalign.hub.release_all import Folders, preview_all, release_all
 
-    package = Path(storyalign.__file__).parent
     trained = _part("model", model, Path("runs/demo/model"))
     beside = trained.parent / "results.json" if trained else None
     folders = Folders(
         storyrmb=_part("storyrmb", storyrmb, Path("storyrmb")),
         story_preferences=_part("story_preferences", story_preferences, Path("story_preferences")),
-        metric=_part("metric", metric, package / "evaluate_metric" / "storyrmb_accuracy"),
+        metric=_part("metric", metric, _kit_folder("metric")),
         model=trained,
-        space=_part("space", space, package / "space"),
+        space=_part("space", space, _kit_folder("space")),
         results=results or (beside if beside and beside.is_file() else None),
     )
     if results and not (folders.model and folders.storyrmb):
@@ -236,6 +235,13 @@ def _tell(previews: list[Preview], tag: str | None) -> None:
         for line in preview_lines(preview, tag):
             typer.echo(line)
     typer.echo("dry run: nothing was sent")
+
+
+def _kit_folder(name: str) -> Path:
+    import storyalign
+
+    place = {"metric": "evaluate_metric/storyrmb_accuracy", "space": "space"}[name]
+    return Path(storyalign.__file__).parent / place
 
 
 def _part(name: str, given: Path | None, default: Path) -> Path | None:
