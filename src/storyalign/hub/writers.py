@@ -63,10 +63,12 @@ def without_names(payload: Payload, dataset: Dataset, work: Path, sample: bool, 
 
 def _human_places(row: Instance | PreferencePair) -> tuple[str, ...]:
     """Give the writers who are people by the dataset's own rule (sections 2.1 and 3.1)."""
+    writers: tuple[str | None, ...] = ()
     if isinstance(row, Instance):
-        writers = (row.chosen_writer,) if row.source == "human_llm" else ()
-    else:
-        writers = (row.chosen_writer, row.rejected_writer) if row.construction == "back_generation" else ()
+        if row.source == "human_llm":
+            writers = (row.chosen_writer,)
+    elif row.construction == "back_generation":
+        writers = (row.chosen_writer, row.rejected_writer)
     return tuple(writer for writer in writers if writer)
 
 
