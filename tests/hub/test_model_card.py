@@ -16,6 +16,8 @@ from storyalign.evaluation.results import evaluate_scorers
 from storyalign.evaluation.scored_sets import ScoredSet, null_scored_sets
 from storyalign.files import read_jsonl, write_json, write_jsonl
 from storyalign.hub.model_card import write_model_card
+from storyalign.hub.model_release import prepare_model
+from storyalign.hub.release_options import ReleaseOptions
 from storyalign.models.chat import render
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import load_reward_model
@@ -96,6 +98,20 @@ def test_results_come_with_intervals_and_null_scorers(trained: Path, tmp_path: P
     row = next(line for line in card_of(folder).splitlines() if line.startswith("| mine"))
     assert "75.0" in row and re.search(r"75\.0 \[\d+\.\d–\d+\.\d\]", row)  # 6 of 8, with its interval
     assert "| longest" in card_of(folder) and "Not measured yet" not in card_of(folder)
+
+
+def test_results_come_into_the_card_at_a_release(trained: Path, tmp_path: Path) -> None:
+    """The card that training wrote says that nothing was measured; what is released says what was, and its own name."""
+    folder = shutil.copytree(trained, tmp_path / "model")
+    results = results_file(trained, tmp_path, folder_digest(folder))
+    options = ReleaseOptions(results=results, benchmark=("org/storyrmb", "a" * 40))
+    text = prepare_model(folder, "org/storyreward", options).text("README.md")
+    assert "Not measured yet" not in text and re.search(r"75\.0 \[\d+\.\d–\d+\.\d\]", text)
+    assert re.search(r"\n\n## Training data", text)
+    assert "path/to/model" not in text and 'from_pretrained("org/storyreward"' in text
+    wrong = ReleaseOptions(results=results_file(trained, tmp_path, "0" * 64), benchmark=("org/storyrmb", "a" * 40))
+    with pytest.raises(DataError, match="none of its scorers is the model"):
+        prepare_model(folder, "org/storyreward", wrong)
 
 
 def test_results_of_another_model_are_refused(trained: Path, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_everything_twice(hub: RunningHub, tmp_path: Path) -> None:
     from storyalign.evaluation.results import evaluate_scorers
     from storyalign.evaluation.scored_sets import ScoredSet
     from storyalign.files import write_json
+    from storyalign.models.fingerprint import folder_digest
     from tests.hub.test_posted_results import CARD
     from tests.tiny_models import tiny_model_folder
 
@@ -112,9 +113,11 @@ def test_everything_twice(hub: RunningHub, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "pairs.jsonl", (pair_row(i) for i in range(20)))
     build_story_preferences([tmp_path / "pairs.jsonl"], tmp_path / "story_preferences")
     model = tiny_model_folder(tmp_path / "run" / "model")
-    (model / "README.md").write_bytes(CARD)
+    results_section = b"## Results\n\nNot measured yet. Ask path/to/model.\n\n## Text"
+    (model / "README.md").write_bytes(CARD.replace(b"Text.", results_section + b"\n\nText of path/to/model.\n"))
     measured = load_evaluation_set(tmp_path / "storyrmb")
-    scored = ScoredSet("mine", "model", {i.id: [1.0, 0.0, 0.0, 0.0] for i in measured.instances})
+    rewards = {i.id: [1.0, 0.0, 0.0, 0.0] for i in measured.instances}
+    scored = ScoredSet("mine", "model", rewards, settings={"weights": folder_digest(model)}, digest="d")
     write_json(tmp_path / "run" / "results.json", evaluate_scorers(measured, [scored]).to_json())
 
     code, said = release_all(hub, tmp_path, "--model", "run/model", "--tag", "v1.0.0")
@@ -134,6 +137,13 @@ def test_everything_twice(hub: RunningHub, tmp_path: Path) -> None:
     assert (code, said.count(": unchanged")) == (0, 5), said
     assert hub.python(COMMITS, json.dumps(repositories)) == [2, 2, 2, 2, 2]
     assert (tmp_path / "release.json").read_text() == manifest
+    card = hub.python(
+        "import json; from huggingface_hub import hf_hub_download as get;"
+        "print(json.dumps(open(get('demo/storyreward', 'README.md')).read()))"
+    )
+    assert "Text of demo/storyreward." in card
+    assert "Not measured" not in card
+    assert "| mine " in card and "100.0" in card
     variables = hub.python(
         "import json; from huggingface_hub import HfApi;"
         "print(json.dumps({k: v.value for k, v in HfApi().get_space_variables('demo/storyalign').items()}))"

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 RECORD_FILE = "training.json"
 RECIPE_FILE = "recipe.yaml"
 
+PLACE = "path/to/model"
+"""Stands in the card's code until the model has a name."""
+
+_NOT_MEASURED = re.compile(r"(?<=\n## Results\n\n)Not measured yet\..*\n")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _LICENSES = {
     "HuggingFaceTB/SmolLM2-135M-Instruct": "apache-2.0",
@@ -68,7 +72,7 @@ def render_model_card(folder: Path, results: Path | None = None) -> str:
     body = environment.from_string(template).render(
         **record,
         title=_title(folder, sample),
-        name=folder.name if folder.name != "model" else "path/to/model",
+        name=folder.name if folder.name != "model" else PLACE,
         sample=sample,
         date=f', date_string="{FIXED_DATE}"' if _asks_for_date(folder) else "",
         adapter=(folder / "adapter_config.json").is_file(),
@@ -83,6 +87,16 @@ def render_model_card(folder: Path, results: Path | None = None) -> str:
         else "Trained one conversation at a time: this architecture cannot be packed.",
     )
     return f"---\n{_front_matter(record, sample).to_yaml()}\n---\n\n{body}"
+
+
+def with_results_table(card: str, folder: Path, results: Path) -> str:
+    """Put a model's results into a card that says that it was not measured; any other card stays as it is.
+
+    Raises:
+        DataError: the results are not this model's.
+    """
+    table = _results(folder, results)
+    return _NOT_MEASURED.sub(lambda _: f"{table.strip()}\n", card)
 
 
 def _front_matter(record: Mapping[str, Any], sample: bool) -> ModelCardData:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from storyalign.errors import DataError, RecipeError
+from storyalign.hub.model_card import PLACE, with_results_table
 from storyalign.hub.payload import Payload, collect
 from storyalign.hub.posted_results import with_results
 from storyalign.hub.release_options import ReleaseOptions
 
 
-def prepare_model(folder: Path, options: ReleaseOptions) -> Payload:
+def prepare_model(folder: Path, repo: str, options: ReleaseOptions) -> Payload:
     """Collect a model's folder, and post its results to the benchmark they belong to.
 
     Raises:
@@ -21,8 +22,26 @@ def prepare_model(folder: Path, options: ReleaseOptions) -> Payload:
         raise DataError(f"{folder}: no .safetensors weights; save the model with save_pretrained")
     if not {"config.json", "adapter_config.json"} & set(payload.files):
         raise DataError(f"{folder}: no config.json; save the model with save_pretrained")
+    payload = payload.with_files({"README.md": payload.text("README.md").replace(PLACE, repo).encode()})
     if options.results is None:
         return payload
     if options.benchmark is None:
         raise RecipeError("--results needs --benchmark ORG/NAME@COMMIT: the dataset that they were measured on")
-    return with_results(payload, options.results, options.benchmark)
+    return post_results(payload, options.results, options.benchmark)
+
+
+def post_results(payload: Payload, results: Path, benchmark: tuple[str, str], rows: Payload | None = None) -> Payload:
+    """Post a model's results, and show them in its card.
+
+    Args:
+        payload: the model's files.
+        results: ``results.json`` of an evaluation.
+        benchmark: ``ORG/NAME`` and commit of the benchmark that was scored.
+        rows: that benchmark; with it the digests are compared.
+
+    Raises:
+        DataError: the results are not the model's, or were measured on other rows.
+    """
+    posted = with_results(payload, results, benchmark, rows)
+    card = with_results_table(posted.text("README.md"), payload.folder, results)
+    return posted.with_files({"README.md": card.encode()})

@@ -68,7 +68,7 @@ def _collected(kind: Kind, folder: Path, repo: str, work: Path, options: Release
     if kind == "model":
         from storyalign.hub.model_release import prepare_model
 
-        return prepare_model(folder, options)
+        return prepare_model(folder, repo, options)
     from storyalign.hub.space_release import prepare_metric, prepare_space
 
     return prepare_metric(folder, repo) if kind == "metric" else prepare_space(folder)

@@ -16,8 +16,8 @@ from typing import Any
 from storyalign.errors import DataError
 from storyalign.hub.dataset_release import SAMPLE_NAMES
 from storyalign.hub.manifest import Manifest, ReleasedRepository, describe
+from storyalign.hub.model_release import post_results
 from storyalign.hub.payload import Kind, Payload, collect
-from storyalign.hub.posted_results import with_results
 from storyalign.hub.publish import Published
 from storyalign.hub.release import Preview, check, prepare, preview, release, require_token
 from storyalign.hub.release_options import Named, ReleaseOptions
@@ -171,7 +171,7 @@ def _options_of(
 def _with_results(payload: Payload, folders: Folders, benchmark: Payload, measured: tuple[str, str]) -> Payload:
     if folders.results is None:
         return payload
-    posted = with_results(payload, folders.results, measured, benchmark)
+    posted = post_results(payload, folders.results, measured, benchmark)
     check(posted)
     return posted
 
