@@ -30,6 +30,20 @@ from tests.rows import pair_row, storyrmb_row
 Prepare = Callable[..., Payload]
 
 
+FRONT = """---
+license: mit
+pretty_name: Rows
+language: [en]
+task_categories: [text-ranking]
+size_categories: [n<1K]
+configs: [{config_name: default, data_files: [{split: test, path: '*.parquet'}]}]
+dataset_info: {features: [{name: id, dtype: string}]}
+---
+
+Text.
+"""
+
+
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -91,6 +105,7 @@ def test_the_kits_names_hold_what_they_say(prepare: Prepare, make: Any, repo: st
 def test_a_table_of_another_kind_has_no_name_of_the_kit(tmp_path: Path) -> None:
     """The sample in another tool's columns is the sample still."""
     export_rewardbench2([Instance.from_row(sample_row(i)) for i in range(3)], tmp_path / "rb2")
+    (tmp_path / "rb2/README.md").write_text(FRONT)
     options = ReleaseOptions(say=lambda line: None)
     with pytest.raises(DataError, match="storyrmb is a name for storyrmb, and this is something else"):
         prepare_dataset(tmp_path / "rb2", "demo/storyrmb", tmp_path, options)
@@ -107,9 +122,28 @@ def test_rows_that_nobody_can_check(prepare: Prepare, tmp_path: Path, name: str)
         prepare_dataset(tmp_path / "built", "demo/storyrmb", tmp_path, ReleaseOptions(say=lambda line: None))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("license: mit\n", "", "no license in the front matter"),
+        ("configs:", "other:", "no configs in the front matter"),
+        ("split: test", "splat: test", "configuration default does not name its splits and files"),
+        ("dataset_info:", "info:", "no dataset_info in the front matter"),
+        ("---\n", "", "no front matter"),
+    ],
+)
+def test_gaps_in_the_front_matter(prepare: Prepare, tmp_path: Path, old: str, new: str, problem: str) -> None:
+    prepare([storyrmb_row(i) for i in range(4)])
+    card = tmp_path / "built/README.md"
+    assert old in card.read_text()
+    card.write_text(card.read_text().replace(old, new, 1))
+    with pytest.raises(DataError, match=problem):
+        prepare_dataset(tmp_path / "built", "demo/storyrmb", tmp_path, ReleaseOptions(say=lambda line: None))
+
+
 def test_a_table_without_a_column_for_licences(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["calm", "sea"]}), tmp_path / "rows.parquet")
-    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n\nText.\n")
+    (tmp_path / "README.md").write_text(FRONT)
     with pytest.raises(DataError, match="2 rows name no licence"):
         prepare_dataset(tmp_path, "demo/rows", tmp_path, ReleaseOptions(say=lambda line: None))
 

@@ -114,6 +114,15 @@ def test_results_come_into_the_card_at_a_release(trained: Path, tmp_path: Path) 
         prepare_model(folder, "org/storyreward", wrong)
 
 
+def test_a_figure_of_the_card_changed_by_hand(trained: Path, tmp_path: Path) -> None:
+    """2 steps stand in the record as well, so the number alone is no sign."""
+    folder = shutil.copytree(trained, tmp_path / "model")
+    text = card_of(folder)
+    (folder / "README.md").write_text(text.replace("| rewriting | 8 | 0 | 0 |", "| rewriting | 2 | 0 | 0 |"))
+    with pytest.raises(DataError, match=r"from training\.json, which says '\| rewriting \| 8 \| 0 \| 0 \|'"):
+        prepare_model(folder, "org/storyreward", ReleaseOptions())
+
+
 def test_results_of_another_model_are_refused(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="none of its scorers is the model"):
         write_model_card(trained, results_file(trained, tmp_path, "0" * 64))

@@ -111,6 +111,8 @@ def test_a_pull_request_changes_nothing_but_itself(hub: RunningHub, metric: Path
     [
         ((), {"token": False, "home": "stranger"}, "no token; log in with `hf auth login`, or set HF_TOKEN"),
         (("--pr", "--tag", "v1"), {}, "leave out --tag"),
+        (("--tag", "v 1"), {}, "--tag v 1: write a version like v1.0.0"),
+        (("--tag", "v1..0"), {}, "--tag v1..0: write a version like v1.0.0"),
     ],
 )
 def test_what_cannot_be(

@@ -81,7 +81,7 @@ def test_datasets_and_metric(hub: RunningHub, tmp_path: Path, monkeypatch: pytes
     checks = list(verify(Manifest([ReleasedRepository(**one) for one in wrong])))
     moved = "main holds other files by now (README.md)"
     at = dataset["sha"]
-    assert [(check.what, check.problem, check.note) for check in checks[:-2]] == [
+    assert [(check.what, check.problem, check.note) for check in checks[:-1]] == [
         (f"{len(dataset['files'])} files", "differ or are missing: eval.yaml", None),
         ("tag v1.0.0", None, f"{moved}; load the release with revision='v1.0.0'"),
         ('load_dataset("human_llm", split="test"), 6 rows', checks[2].problem, None),
@@ -91,8 +91,8 @@ def test_datasets_and_metric(hub: RunningHub, tmp_path: Path, monkeypatch: pytes
         ("main is the release", f"{moved}; the release is commit {at}, and has no tag", None),
     ]
     assert str(checks[2].problem).startswith("5 rows with digest")
-    assert "Revision Not Found" in str(checks[-2].problem) and "could not be loaded" in str(checks[-1].problem)
-    with pytest.raises(DataError, match=r"^6 of 9 checks failed: demo/storyrmb: .* files: differ or are missing"):
+    assert "could not be loaded back: RevisionNotFoundError" in str(checks[-1].problem)
+    with pytest.raises(DataError, match=r"^5 of 8 checks failed: demo/storyrmb: .* files: differ or are missing"):
         require_verified(checks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,6 +35,9 @@ Person = Annotated[
 Contact = Annotated[
     str | None, typer.Option("--contact", help="Mail or web address for people who want a row removed.")
 ]
+
+TAG = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?<!\.lock)")
+"""Names that git takes for a tag, without those that look odd in an address."""
 
 _GROUP = """
 Release datasets, metric, Space and model to the Hugging Face Hub. The token comes from HF_TOKEN or `hf auth login`.
@@ -260,7 +264,8 @@ def _verify(path: Path) -> None:
 
     checks = []
     for check in verify(read_manifest(path)):
-        typer.echo(f"  {check.problem or 'ok':<4} {check.repo}: {check.what}")
+        what = f"{check.repo}: {check.what}"
+        typer.echo(f"  failed {what}: {check.problem}" if check.problem else f"  ok   {what}")
         if check.note:
             typer.echo(f"  note {check.repo}: {check.note}")
         checks.append(check)
@@ -311,6 +316,8 @@ def _options(
     from storyalign.errors import RecipeError
     from storyalign.hub.release_options import ReleaseOptions
 
+    if tag is not None and not TAG.fullmatch(tag):
+        raise RecipeError(f"--tag {tag}: write a version like v1.0.0: letters, digits, '-', '_', and '.' between them")
     repo, at, commit = (benchmark or "").partition("@")
     if benchmark and not (at and commit and "/" in repo):
         raise RecipeError(f"--benchmark {benchmark}: write ORG/NAME@COMMIT")

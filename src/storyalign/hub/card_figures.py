@@ -40,13 +40,18 @@ def require_own_figures(payload: Payload, dataset: Dataset, sample: bool, work: 
             f"{card}: its digest is {str(said)[:19]}, that of the rows is {digest[:19]}: they were changed after the "
             f"build; {advice}"
         )
-    lines = {line.rstrip() for line in payload.text("README.md").splitlines()}
-    if missing := [line for line in _FIGURES.findall(expected_card) if line not in lines]:
+    if missing := missing_figures(payload.text("README.md"), expected_card):
         raise DataError(f"{card}: figures differ from the rows, which say {missing[0]!r}; {advice}")
     infos = _by_name(found, "dataset_info")
     for name, info in _by_name(expected, "dataset_info").items():
         if _columns_and_counts(infos.get(name, {})) != _columns_and_counts(info):
             raise DataError(f"{card}: dataset_info of {name} differs from the rows; {advice}")
+
+
+def missing_figures(card: str, expected: str) -> list[str]:
+    """Give the lines of tables with figures that a card should have and has not."""
+    lines = {line.rstrip() for line in card.splitlines()}
+    return [line for line in _FIGURES.findall(expected) if line not in lines]
 
 
 def _by_name(front: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ import yaml
 
 from storyalign.errors import DataError
 from storyalign.hub.card_facts import EVAL_RESULTS
-from storyalign.hub.card_front import split_card
+from storyalign.hub.card_front import front_matter, split_card
 from storyalign.hub.card_numbers import numbers_without_file, values_without_file
 from storyalign.hub.parquet_texts import rows_of_file
 from storyalign.hub.payload import Payload
@@ -62,13 +62,30 @@ def lint_card(payload: Payload, facts: Collection[float] = ()) -> list[str]:
     return problems
 
 
+def require_front_matter(payload: Payload) -> None:
+    """Refuse a card whose front matter has gaps, before anything is built on it.
+
+    Raises:
+        DataError: lists them.
+    """
+    front = front_matter(payload)
+    gaps = [] if front.get("license") else ["no license in the front matter"]
+    if payload.kind == "dataset":
+        gaps += _dataset(payload, front)
+    _refuse(payload, gaps)
+
+
 def require_clean_card(payload: Payload, facts: Collection[float] = ()) -> None:
     """Refuse a payload whose card has problems.
 
     Raises:
         DataError: lists them.
     """
-    if problems := lint_card(payload, facts):
+    _refuse(payload, lint_card(payload, facts))
+
+
+def _refuse(payload: Payload, problems: list[str]) -> None:
+    if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
         raise DataError(
             f"{payload.folder / 'README.md'}: {'; '.join(problems[:5])}{more}; mend the card, or build it again"
@@ -79,16 +96,19 @@ def _dataset(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
     for key in ("pretty_name", "language", "task_categories", "size_categories", "configs", "dataset_info"):
         if not front.get(key):
             yield f"no {key} in the front matter"
-    names = {config.get("config_name") for config in front.get("configs") or []}
-    infos = front.get("dataset_info") or []
-    described = {info.get("config_name", "default") for info in (infos if isinstance(infos, list) else [infos])}
+    configs, infos = _dicts(front.get("configs")), front.get("dataset_info") or []
+    names = {config.get("config_name") for config in configs}
+    described = {info.get("config_name", "default") for info in _dicts(infos if isinstance(infos, list) else [infos])}
     if names and described and names != described:
         yield f"configs and dataset_info name different configurations: {sorted(map(str, names ^ described))}"
-    for config in front.get("configs") or []:
-        for file in config.get("data_files") or []:
-            for pattern in [file["path"]] if isinstance(file["path"], str) else file["path"]:
-                if not any(fnmatch(path, pattern) for path in payload.files):
-                    yield f"configuration {config.get('config_name')}: no file fits {pattern}"
+    for config in configs:
+        name, splits = config.get("config_name"), _dicts(config.get("data_files"))
+        if not name or not splits or not all(split.get("split") and split.get("path") for split in splits):
+            yield f"configuration {name} does not name its splits and files (data_files: split, path)"
+            continue
+        for pattern in (pattern for split in splits for pattern in _patterns(split)):
+            if not any(fnmatch(path, pattern) for path in payload.files):
+                yield f"configuration {name}: no file fits {pattern}"
     for place, said, counted in _row_counts(payload, front):
         yield f"dataset_info says {said} rows of {place}, the files have {counted}"
 
@@ -102,13 +122,17 @@ def _row_counts(payload: Payload, front: dict[str, Any]) -> Iterator[tuple[str, 
     }
     for config in _dicts(front.get("configs")):
         for split in _dicts(config.get("data_files")):
-            patterns = [split["path"]] if isinstance(split["path"], str) else split["path"]
-            files = {p for p in payload.files for pattern in patterns if fnmatch(p, pattern)}
+            files = {p for p in payload.files for pattern in _patterns(split) if fnmatch(p, pattern)}
             expected = said.get((config.get("config_name"), split.get("split")))
             if expected is None or not all(path.endswith(".parquet") for path in files):
                 continue
             if (counted := sum(rows_of_file(payload.files[path]) for path in files)) != expected:
                 yield f"{config['config_name']}/{split['split']}", expected, counted
+
+
+def _patterns(split: dict[str, Any]) -> list[str]:
+    path = split.get("path") or []
+    return [path] if isinstance(path, str) else list(path)
 
 
 def _model(front: dict[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from storyalign.errors import DataError, RecipeError
 from storyalign.hub.card_figures import require_own_figures
 from storyalign.hub.card_front import front_matter
+from storyalign.hub.card_lint import require_front_matter
 from storyalign.hub.card_sections import with_leakage, with_take_down, with_tokens
 from storyalign.hub.croissant import with_croissant
 from storyalign.hub.licences import count_licences
@@ -40,11 +41,13 @@ def prepare_dataset(folder: Path, repo: str, work: Path, options: ReleaseOptions
         options: the releaser's decisions.
 
     Raises:
-        DataError: the sample under another name, rows without a licence, closed licences without ``withhold``, a card
-            whose figures are not those of the rows, files that are neither rows nor card.
+        DataError: gaps in the card's front matter, the sample under another name, rows without a licence, closed
+            licences without ``withhold``, a card whose figures are not those of the rows, files that are neither rows
+            nor card.
     """
     payload = collect(folder, "dataset")
     _refuse_other_files(payload)
+    require_front_matter(payload)
     dataset = dataset_of(payload)
     sample = dataset is not None and is_sample(payload)
     _require_name(payload, repo, dataset, sample)

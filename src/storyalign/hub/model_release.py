@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from storyalign.errors import DataError, RecipeError
-from storyalign.hub.model_card import PLACE, with_results_table
+from storyalign.hub.card_figures import missing_figures
+from storyalign.hub.model_card import PLACE, RECORD_FILE, render_model_card, with_results_table
 from storyalign.hub.payload import Payload, collect
 from storyalign.hub.posted_results import with_results
 from storyalign.hub.release_options import ReleaseOptions
@@ -15,13 +16,20 @@ def prepare_model(folder: Path, repo: str, options: ReleaseOptions) -> Payload:
     """Collect a model's folder, and post its results to the benchmark they belong to.
 
     Raises:
-        DataError: there are no safetensors weights or no configuration, or the results are not the model's.
+        DataError: there are no safetensors weights or no configuration, figures of the card were changed, or the
+            results are not the model's.
     """
     payload = collect(folder, "model")
     if not any(path.endswith(".safetensors") for path in payload.files):
         raise DataError(f"{folder}: no .safetensors weights; save the model with save_pretrained")
     if not {"config.json", "adapter_config.json"} & set(payload.files):
         raise DataError(f"{folder}: no config.json; save the model with save_pretrained")
+    if RECORD_FILE in payload.files and (
+        missing := missing_figures(payload.text("README.md"), render_model_card(folder))
+    ):
+        raise DataError(
+            f"{folder / 'README.md'}: figures differ from {RECORD_FILE}, which says {missing[0]!r}; put that line back"
+        )
     payload = payload.with_files({"README.md": payload.text("README.md").replace(PLACE, repo).encode()})
     if options.results is None:
         return payload

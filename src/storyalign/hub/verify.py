@@ -44,7 +44,10 @@ def verify(manifest: Manifest) -> Iterator[Check]:
         _require_torch()
     with _plain_clients() as clients:
         for released in manifest.repositories:
-            yield from _files(released, clients)
+            files = list(_files(released, clients))
+            yield from files
+            if len(files) == 1:
+                continue  # the repository or its commit cannot be reached
             if released.kind == "dataset":
                 yield from _dataset(released, clients)
             elif released.kind == "metric":

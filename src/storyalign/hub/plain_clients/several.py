@@ -1,6 +1,6 @@
 """Run several of the clients one after the other: a line of JSON with name and argument in, a line of JSON out.
 
-An answer is ``{"value": ...}``, or ``{"error": ...}`` with the last line of what went wrong.
+An answer is ``{"value": ...}``, or ``{"error": ...}`` with what went wrong, in one line.
 """
 
 import json
@@ -22,7 +22,7 @@ def main() -> None:
             answer = {"value": getattr(import_module(name), FUNCTIONS[name])(**argument)}
         except Exception as error:
             traceback.print_exc()
-            answer = {"error": traceback.format_exception_only(error)[-1].strip()}
+            answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
         print(json.dumps(answer), file=answers, flush=True)
 
 
