@@ -51,9 +51,8 @@ def test_datasets_and_metric(hub: RunningHub, tmp_path: Path, monkeypatch: pytes
             rf"^demo/{repo} \({kind}, tag v1\.0\.0\): .*; not there yet, or private: .* would be sent$", said, re.M
         )
 
-    code, said = release_all(hub, tmp_path, *options)
+    code, said = release_all(hub, tmp_path, *options, "--no-verify")
     assert code == 0, said
-    assert "verified: " in said
     manifest = json.loads((tmp_path / "release.json").read_text())
     assert [(r["repo"], r["tag"]) for r in manifest["repositories"]] == [
         ("demo/storyrmb", "v1.0.0"),
@@ -78,17 +77,28 @@ def test_datasets_and_metric(hub: RunningHub, tmp_path: Path, monkeypatch: pytes
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     for name, value in hub.environment(home="verifier").items():
         monkeypatch.setenv(name, value)
-    checks = list(verify(Manifest([ReleasedRepository(**one) for one in wrong])))
+    checks = list(verify(Manifest([ReleasedRepository(**one) for one in (dataset, metric, *wrong)])))
     moved = "main holds other files by now (README.md)"
-    at = dataset["sha"]
-    assert [(check.what, check.problem, check.note) for check in checks[:-1]] == [
-        (f"{len(dataset['files'])} files", "differ or are missing: eval.yaml", None),
-        ("tag v1.0.0", None, f"{moved}; load the release with revision='v1.0.0'"),
-        ('load_dataset("human_llm", split="test"), 6 rows', checks[2].problem, None),
-        (f"{len(dataset['files'])} files", None, None),
-        ("tag v9", f"marks nothing, the release is {at}", f"{moved}; load the release with revision='v9'"),
-        (f"{len(dataset['files'])} files", None, None),
-        ("main is the release", f"{moved}; the release is commit {at}, and has no tag", None),
+    tag, at, files = ("tag v1.0.0", None), dataset["sha"], f"{len(dataset['files'])} files"
+    loaded = [f'load_dataset("{config}", split="test"), {n} rows' for config, n in (
+        ("default", 10), ("human_llm", 5), ("llm_llm", 5), ("multiple_choice", 10)
+    )]  # fmt: skip
+    parts = ("coherence", "creativity", "characterization", "fluency", "relevance", "human_llm", "llm_llm")
+    loaded += [
+        f'load_dataset("multiple_choice", split="{part}"), {2 if n < 5 else 5} rows' for n, part in enumerate(parts)
+    ]
+    right = [(files, None), tag, *((what, None) for what in loaded), ("5 files", None), tag, ("evaluate.load", None)]
+    assert [(check.what, check.problem) for check in checks[: len(right)]] == right
+    assert checks[1].note == f"{moved}; load the release with revision='v1.0.0'"
+    checks = checks[len(right) :]
+    assert [(check.what, check.problem) for check in checks[:-1]] == [
+        (files, "differ or are missing: eval.yaml"),
+        tag,
+        ('load_dataset("human_llm", split="test"), 6 rows', checks[2].problem),
+        (files, None),
+        ("tag v9", f"marks nothing, the release is {at}"),
+        (files, None),
+        ("main is the release", f"{moved}; the release is commit {at}, and has no tag"),
     ]
     assert str(checks[2].problem).startswith("5 rows with digest")
     assert "could not be loaded back: RevisionNotFoundError" in str(checks[-1].problem)
