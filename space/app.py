@@ -140,6 +140,8 @@ async def start() -> gr.Blocks:
         result_problems=result_problems,
         results_home=next((place for place in places if HUB_ID.fullmatch(place) and not Path(place).exists()), ""),
     )
+    if find_spec("mcp") is None:
+        print("no MCP tool, as mcp is not installed; pip install 'storyalign[space]'", file=sys.stderr)
     launch(app, quiet=True)
     print(f"Open {app.local_url} in a browser. Ctrl-C ends the app.", flush=True)
     return app
