@@ -48,4 +48,4 @@ def test_the_guide(hub: RunningHub, tmp_path: Path) -> None:
         printed.append(done.stdout)
     assert "True 0\n" in printed  # source 0 is human_llm
     assert "1.0\n" in printed
-    assert len(printed) == 8
+    assert len(printed) == 7
