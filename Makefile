@@ -32,10 +32,10 @@ demo: $(STAMP)
 app: $(STAMP)
 	$(ACTIVATE) STORYALIGN_MODEL=$${STORYALIGN_MODEL:-$(OUT)/model} python space/app.py
 
-# Browser tests have a process of their own: playwright leaves an event loop behind.
+# Browser tests have processes of their own: playwright leaves an event loop behind.
 test: $(STAMP)
 	$(ACTIVATE) python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not full and not browser"
-	$(ACTIVATE) python -m pytest -m "browser and not full" tests/browser
+	$(ACTIVATE) python -m pytest -n 2 --dist loadfile -m "browser and not full" tests/browser
 
 test-full: $(STAMP)
 	$(ACTIVATE) python -m pytest -m "not browser"

@@ -21,7 +21,7 @@ from storyalign.text import digest
 
 QUICK_INSTANCES = 12
 # The lower layers of the base model and little training: every step is taken, in a fraction of the time.
-QUICK_OPTIONS = ("--max_steps", "2", "--per_device_train_batch_size", "2", "--keep_layers", "4", "--freeze_layers", "3")
+QUICK_OPTIONS = ("--max_steps", "2", "--per_device_train_batch_size", "2", "--keep_layers", "2", "--freeze_layers", "1")
 
 _HELP = """
 Build the sample datasets, train a small reward model on them, and score it beside scorers that cannot read.
@@ -46,7 +46,7 @@ def demo(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Two training steps on four layers, twelve instances: shows the way, not a result."
+            "--quick", help="Two training steps on two layers, twelve instances: shows the way, not a result."
         ),
     ] = False,
 ) -> None:
