@@ -149,7 +149,7 @@ def _build(
             if not statistics.n_rows:
                 raise DataError(f"{names or '--raw'}: no rows; nothing was written")
             if official:
-                check_official_size(statistics, names)
+                check_official_size(statistics.table, names)
             configs = files.close()
             card = render_card(CardFacts(kind.name, sample, official, configs, features, statistics, people))
             (folder / "README.md").write_text(card, encoding="utf-8")

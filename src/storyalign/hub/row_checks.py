@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,6 @@ from xxhash import xxh3_64_intdigest
 
 from storyalign.errors import DataError
 from storyalign.files import RawLine
-from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.hub.place_table import PlaceTable
 from storyalign.hub.text_keys import keys_of_column
 from storyalign.records import DIMENSIONS, SOURCES, BadRow, Instance, PreferencePair
@@ -118,19 +118,19 @@ def check_no_sample(row: Instance | PreferencePair) -> None:
         raise BadRow(f"{KIT_AUTHOR} wrote the chosen story: this is the synthetic sample; build it with --sample")
 
 
-def check_official_size(statistics: DatasetStatistics, name: str) -> None:
+def check_official_size(table: Counter[tuple[str, str]], name: str) -> None:
     """Check the size of StoryRMB, in total, by dimension and by source.
 
     Args:
-        statistics: of all instances.
+        table: all instances by (dimension, source).
         name: what to name in the error.
 
     Raises:
         DataError: a count differs.
     """
-    found = {"instances": statistics.n_rows}
-    found |= {dimension: statistics.count(row=dimension) for dimension in DIMENSIONS}
-    found |= {source: statistics.count(column=source) for source in SOURCES}
+    found = {"instances": table.total()}
+    found |= {dimension: sum(table[dimension, source] for source in SOURCES) for dimension in DIMENSIONS}
+    found |= {source: sum(table[dimension, source] for dimension in DIMENSIONS) for source in SOURCES}
     wrong = [f"{found[what]} {what} instead of {n}" for what, n in OFFICIAL_COUNTS.items() if found[what] != n]
     if wrong:
         raise DataError(f"{name}: not the official size: {', '.join(wrong)}; leave out --official-size for another set")
