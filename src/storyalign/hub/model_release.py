@@ -39,17 +39,7 @@ def prepare_model(folder: Path, repo: str, options: ReleaseOptions) -> Payload:
 
 
 def post_results(payload: Payload, results: Path, benchmark: tuple[str, str], rows: Payload | None = None) -> Payload:
-    """Post a model's results, and show them in its card.
-
-    Args:
-        payload: the model's files.
-        results: ``results.json`` of an evaluation.
-        benchmark: ``ORG/NAME`` and commit of the benchmark that was scored.
-        rows: that benchmark; with it the digests are compared.
-
-    Raises:
-        DataError: the results are not the model's, or were measured on other rows.
-    """
+    """Post a model's results, and show them in its card; see ``with_results`` for arguments and errors."""
     posted = with_results(payload, results, benchmark, rows)
     card = with_results_table(posted.text("README.md"), payload.folder, results)
     return posted.with_files({"README.md": card.encode()})
