@@ -18,7 +18,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForSequenceClassification
 
-from benchmarks.training_speed import random_pairs, seconds_per_step, variants
+from benchmarks.training_speed import random_pairs, seconds_per_epoch, variants
 
 SHAPE = {
     "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16,
@@ -54,7 +54,7 @@ def run(tiny: bool, peak_tflops: float | None, turns: int = 3) -> str:
     weights = sum(p.numel() for n, p in model.named_parameters() if "embed_tokens" not in n)
     steps = 6
     drawn = lengths(steps, mean)
-    rows = random_pairs(drawn, 1, shape["vocab_size"])
+    rows = random_pairs(drawn, shape["vocab_size"])
     lines = [
         f"training, {weights / 1e6:.1f} M weights without embeddings, one pair a step, "
         f"mean {sum(drawn) / len(drawn):.0f} tokens, {torch.cuda.get_device_name(0) if gpu else 'CPU'}",
@@ -69,10 +69,7 @@ def run(tiny: bool, peak_tflops: float | None, turns: int = 3) -> str:
         for name, make in makers.items():
             if gpu:
                 torch.cuda.reset_peak_memory_stats()
-            seconds = seconds_per_step({name: make}, turns)[name]
-            # Steps differ in length, so a turn's sum is what can be compared; its first step is left out.
-            turn = statistics.median(sum(seconds[i : i + steps - 1]) for i in range(0, len(seconds), steps - 1))
-            speed = sum(drawn) * (steps - 1) / steps / turn
+            speed = sum(drawn) / statistics.median(seconds_per_epoch({name: make}, turns)[name])
             base = base or speed
             memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f}" if gpu else "-"
             share = f"{6 * weights * speed / (peak_tflops * 1e12):.0%}" if peak_tflops and gpu else "-"

@@ -23,7 +23,7 @@ def test_leaks_are_counted_shown_and_end_with_1(tmp_path: Path, monkeypatch: pyt
     raw = write_rows(tmp_path / "pairs.jsonl", rows)
     done = storyalign("audit", "leakage", "pairs.jsonl", "--against", "storyrmb", "--json", "leaks.json")
     assert done.returncode == 1, done.stderr
-    assert "1 of 5 pairs leak (20.0%, 95% interval 3.6% to 62.4%)" in done.stdout  # Wilson for 1 of 5
+    assert "1 of 5 pairs leak (20.00%, 95% interval 3.62% to 62.45%)" in done.stdout  # Wilson for 1 of 5
     assert "pair-2 chosen = rmb-1 of storyrmb" in done.stdout
     report = json.loads((tmp_path / "leaks.json").read_text())
     assert report["kinds"] == {"story, exact": 1}

@@ -1,6 +1,9 @@
+import copy
+
 import pytest
 import torch
 from transformers import LlamaForSequenceClassification
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaMLP
 
 from storyalign.models.packed import ATTENTION, can_pack, enable, one_by_one, packed_rewards
 from tests.tiny_models import tiny_model
@@ -68,8 +71,50 @@ def test_gradients_under_checkpointing():
     saving.train()
     saving.gradient_checkpointing_enable()
     for model in (plain, saving):
-        packed_rewards(model, segments()).sum().backward()
-    torch.testing.assert_close(saving.model.embed_tokens.weight.grad, plain.model.embed_tokens.weight.grad)
+        # Two forward passes before the backward pass: each must repeat its own layers.
+        (packed_rewards(model, segments()).sum() + packed_rewards(model, segments(1)[:3]).sum()).backward()
+    for (name, a), b in zip(saving.named_parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad, msg=name)
+
+
+def tokens_of_the_feed_forward_parts(model: torch.nn.Module) -> list[int]:
+    seen: list[int] = []
+    for layer in model.model.layers:
+        layer.mlp.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
+        layer.mlp.down_proj.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
+    packed_rewards(model, segments())
+    return seen
+
+
+def test_the_last_feed_forward_part_runs_at_the_tokens_that_are_read():
+    whole, cut = sum(LENGTHS), len(LENGTHS)
+    model = tiny_model("llama", VOCABULARY)
+    assert enable(model)
+    seen = tokens_of_the_feed_forward_parts(model)
+    assert seen == [whole] * (len(seen) - 1) + [cut]
+    again = copy.deepcopy(model)
+    again.model.layers[-1].mlp.down_proj.weight.data.zero_()
+    assert not torch.equal(packed_rewards(again, segments()), packed_rewards(model, segments()))
+
+
+class _Routed(LlamaMLP):
+    def forward(self, x):
+        return super().forward(x), "router"
+
+
+class _RoutedLayer(LlamaDecoderLayer):
+    def forward(self, hidden_states, **kwargs):
+        hidden_states = hidden_states + self.self_attn(self.input_layernorm(hidden_states), **kwargs)[0]
+        return hidden_states + self.mlp(self.post_attention_layernorm(hidden_states))[0]
+
+
+def test_a_feed_forward_part_that_gives_more_than_a_tensor_runs_on_all_tokens():
+    model, plain = tiny_model("llama", VOCABULARY), tiny_model("llama", VOCABULARY)
+    model.model.layers[-1].__class__, model.model.layers[-1].mlp.__class__ = _RoutedLayer, _Routed
+    assert enable(model)
+    enable(plain)
+    assert set(tokens_of_the_feed_forward_parts(model)) == {sum(LENGTHS)}
+    torch.testing.assert_close(packed_rewards(model, segments()), packed_rewards(plain, segments()))
 
 
 @torch.inference_mode()

@@ -76,5 +76,5 @@ def print_leakage(out: Console, report: LeakageReport, compared_with: str) -> No
     share = ""
     if report.pairs:
         low, high = wilson_interval(report.leaking / report.pairs, report.pairs)
-        share = f" ({report.leaking / report.pairs:.1%}, 95% interval {low:.1%} to {high:.1%})"
+        share = f" ({report.leaking / report.pairs:.2%}, 95% interval {low:.2%} to {high:.2%})"
     say(out, f"{report.leaking:,} of {report.pairs:,} pairs leak{share}; compared with {compared_with}", "")

@@ -64,7 +64,7 @@ def packed_attention(
         dropout: probability of dropping an attention weight.
         scaling: factor on the scores.
         segment_lengths: tokens of each segment; they sum to ``tokens``.
-        segment_starts: (segments + 1,) int32, the same as running sums on the device; needed by the varlen kernel only.
+        segment_starts: (segments + 1,) int32, the same as running sums on the device.
         **kwargs: whatever else the layer passes on.
 
     Returns:
@@ -73,6 +73,9 @@ def packed_attention(
     Raises:
         CannotPackError: the layer wants a window, soft cap, sink or bias, or is not causal.
     """
+    ends: Any = getattr(module, "segment_ends", None)
+    if ends is not None:  # the last layer: its feed-forward part comes next
+        ends[0] = None if segment_starts is None else segment_starts[1:].long() - 1
     if segment_lengths is None:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
@@ -123,10 +126,13 @@ def enable(model: PreTrainedModel) -> bool:
     if not isinstance(head, torch.nn.Linear) or body is None or kinds != {"full_attention"}:
         return False
     before = model.config._attn_implementation
+    layers = getattr(body, "layers", None)
     try:
         model.set_attn_implementation(ATTENTION)
         model.forward = types.MethodType(_forward, model)
         if _trial_agrees(model, head):
+            if layers:
+                _cut_short(model, layers[-1], head)
             return True
     except (CannotPackError, TypeError, ValueError, KeyError):
         pass  # the layers do not take what packing needs: the exact path it is
@@ -190,8 +196,37 @@ def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any 
     return SequenceClassifierOutputWithPast(logits=rewards)
 
 
+def _cut_short(model: PreTrainedModel, layer: Any, head: torch.nn.Linear) -> None:
+    """Let the last layer compute its feed-forward part where it is read, if that gives the same: one token a segment.
+
+    All tokens are keys and values still. What the layer adds to the other tokens is wrong then, and nobody reads them.
+    The attention hands the places over, as it runs in the same layer just before, also when checkpointing repeats it.
+    """
+    attention: Any = getattr(layer, "self_attn", None)
+    mlp: Any = getattr(layer, "mlp", None)
+    if attention is None or mlp is None or "forward" in vars(mlp):
+        return
+    attention.segment_ends = mlp.segment_ends = [None]
+    mlp.forward = types.MethodType(_at_ends, mlp)
+    try:
+        # Twice: a layer whose feed-forward part runs first would see the places of the segments before.
+        if _trial_agrees(model, head) and _trial_agrees(model, head, (4, 2, 13)):
+            return
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        pass  # its feed-forward part takes or gives more than one tensor
+    del vars(mlp)["forward"], attention.segment_ends, mlp.segment_ends
+
+
+def _at_ends(self: Any, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    ends, self.segment_ends[0] = self.segment_ends[0], None
+    if ends is None:
+        return type(self).forward(self, hidden_states, *args, **kwargs)
+    read = type(self).forward(self, hidden_states[:, ends], *args, **kwargs)
+    return read.new_zeros(hidden_states.shape).index_copy(1, ends, read)
+
+
 @torch.no_grad()
-def _trial_agrees(model: PreTrainedModel, head: torch.nn.Linear) -> bool:
+def _trial_agrees(model: PreTrainedModel, head: torch.nn.Linear, lengths: tuple[int, int, int] = (5, 11, 3)) -> bool:
     """Compare what reaches the head, packed and one by one, on three short segments; leaking changes it by far more."""
     seen: list[torch.Tensor] = []
     hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -200,7 +235,7 @@ def _trial_agrees(model: PreTrainedModel, head: torch.nn.Linear) -> bool:
     try:
         generator = torch.Generator().manual_seed(0)
         vocabulary = model.config.get_text_config().vocab_size
-        segments = [torch.randint(vocabulary, (n,), generator=generator) for n in (5, 11, 3)]
+        segments = [torch.randint(vocabulary, (n,), generator=generator) for n in lengths]
         packed_rewards(model, segments)
         singles = one_by_one(model, segments)
     finally:
