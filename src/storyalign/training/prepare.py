@@ -46,7 +46,7 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
 
     Raises:
         ModelError: the model cannot be loaded.
-        RecipeError: ``dtype``, ``keep_layers`` or ``freeze_layers`` does not fit.
+        RecipeError: ``dtype``, ``keep_layers`` or ``freeze_layers`` does not fit, or Liger's kernels are not installed.
     """
     from transformers import set_seed
 
@@ -67,9 +67,30 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
         training.max_length = limit
     loaded.model.config.id2label, loaded.model.config.label2id = {0: "reward"}, {"reward": 0}
     keep_lower(loaded.model, training.keep_layers)
+    if training.use_liger_kernel:
+        use_liger(loaded.model, training)
     enable(loaded.model)
     freeze(loaded.model, training.freeze_layers)
     return loaded
+
+
+def use_liger(model: PreTrainedModel, training: TrainingRecipe) -> None:
+    """Put Liger's norm, rotary and feed-forward kernels into a model, before it is tried whether packing agrees.
+
+    Its fused losses are a language model's: they would take the place of the whole forward pass, so they stay off, now
+    and when transformers applies the same settings at the first step.
+
+    Raises:
+        RecipeError: liger-kernel is not installed.
+    """
+    from transformers.integrations.liger import apply_liger_kernel
+    from transformers.utils import is_liger_kernel_available
+
+    if not is_liger_kernel_available():
+        raise RecipeError("use_liger_kernel: liger-kernel is not installed; pip install liger-kernel, or leave it out")
+    off = {"fused_linear_cross_entropy": False, "cross_entropy": False}
+    training.liger_kernel_config = {**(training.liger_kernel_config or {}), **off}
+    apply_liger_kernel(model, training.liger_kernel_config)
 
 
 def keep_lower(model: PreTrainedModel, layers: int) -> None:
