@@ -10,19 +10,22 @@ Every option of a recipe can be overridden on the command line; ``--help`` lists
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from storyalign.errors import StoryAlignError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parse, load, train, save, and write the model card."""
-    from storyalign.hub.model_card import write_model_card
+    """Parse, load, train, save, write the model card, and push if asked."""
+    from storyalign.hub.model_card import require_origin, write_model_card
+    from storyalign.hub.release import require_token
     from storyalign.models.fingerprint import folder_digest
     from storyalign.training import checkpoints, launch, prepare
     from storyalign.training.arguments import parse_recipe
     from storyalign.training.finish import save_finished
-    from storyalign.training.record import training_record
+    from storyalign.training.record import origin, training_record
     from storyalign.training.stopping import StopCleanly
     from storyalign.training.trainer import StoryRewardTrainer
 
@@ -34,9 +37,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     launch.shard_on_cpu(asked)
     launch.set_cpu_threads(asked, training.cpu_threads)
     say = launch.printer()
+    if training.push and os.environ.get("RANK", "0") == "0":
+        require_token(training.push)  # before the hours of training, not after
 
     # Load.
     base = prepare.load_model(recipe.model, training)
+    if training.push:
+        require_origin({"name": base.name, **origin(base)})
     data = prepare.load_data(recipe, base.tokenizer)
     say(data.table)
     weights = folder_digest(base.folder)
@@ -44,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     start = checkpoints.find_start(training, fingerprint)
     if start.finished:
         say(f"{training.output_dir} already holds the model of this recipe and data: nothing to do")
+        push(Path(str(training.output_dir)), training.push, bool(training.hub_private_repo), say)
         return
 
     # Train.
@@ -76,6 +84,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         shutil.rmtree(training.checkpoints_dir)
     say(f"the finished model is in {folder}")
     trainer.end()
+    push(folder, training.push, bool(training.hub_private_repo), say)
+
+
+def push(folder: Path, repo: str | None, private: bool, say: Callable[[str], None]) -> None:
+    """Release the finished model from the first process, with the checks of ``storyalign release model``."""
+    from storyalign.hub.release import prepare, release, told
+    from storyalign.hub.release_options import ReleaseOptions
+
+    if repo is None or os.environ.get("RANK", "0") != "0":
+        return
+    with tempfile.TemporaryDirectory() as work:
+        say(told(release(prepare("model", folder, repo, Path(work), ReleaseOptions(say=say)), repo, private=private)))
 
 
 if __name__ == "__main__":

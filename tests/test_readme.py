@@ -16,7 +16,7 @@ BLOCK = re.compile(
 )
 
 
-GUIDES = ("docs/scorers.md", "docs/rewards.md")
+GUIDES = ("docs/scorers.md", "docs/rewards.md", "docs/training.md")
 
 
 def blocks(page: str) -> list[tuple[int, str, str, str | None]]:

@@ -340,7 +340,7 @@ def _release(
     dry_run: bool,
     options: ReleaseOptions,
 ) -> None:
-    from storyalign.hub.release import prepare, preview
+    from storyalign.hub.release import prepare, preview, told
     from storyalign.hub.release import release as send
 
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
@@ -349,9 +349,4 @@ def _release(
             _tell([preview(payload, repo, tag)], tag)
             return
         done = send(payload, repo, private=private, pull_request=pr, tag=tag)
-    if done.pull_request:
-        typer.echo(f"proposed: {done.pull_request}")
-    elif done.changed:
-        typer.echo(f"released: {repo} at {done.sha} ({len(done.changed)} files changed{f', tag {tag}' if tag else ''})")
-    else:
-        typer.echo(f"unchanged: {repo} at {done.sha} holds these files already{f'; tag {tag}' if tag else ''}")
+    typer.echo(told(done))

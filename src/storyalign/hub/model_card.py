@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from storyalign.accuracy import wilson_interval
-from storyalign.errors import DataError
+from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.markdown_table import markdown_table
 from storyalign.evaluation.results import Results, ScorerResult
 from storyalign.evaluation.wording import interval, percent
@@ -102,16 +102,36 @@ def with_results_table(card: str, folder: Path, results: Path) -> str:
 def _front_matter(record: Mapping[str, Any], sample: bool) -> ModelCardData:
     from huggingface_hub import ModelCardData
 
-    base = record["base"]["name"]
+    base, license_ = base_and_license(record["base"])
     places = [_place(train["path"]) for train in record["data"]["train"]]
     return ModelCardData(
-        base_model=base if _HUB_ID.fullmatch(base) else None,
+        base_model=base,
         datasets=[place for place in places if _HUB_ID.fullmatch(place)] or None,
-        license=_LICENSES.get(base),
+        license=license_,
         library_name="transformers",
         pipeline_tag="text-classification",
         tags=["storyalign", "reward-model", "story-generation", "trl", *(["synthetic"] if sample else [])],
     )
+
+
+def base_and_license(base: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Give the Hub id of the model that a record names as its base, and its licence; None where they are not known."""
+    made_from = base.get("made_from", base["name"])
+    known = made_from if made_from and _HUB_ID.fullmatch(made_from) else None
+    return known, base.get("license") or _LICENSES.get(made_from)
+
+
+def require_origin(base: Mapping[str, Any]) -> None:
+    """Check that a card can name what a model was made from and under which licence, as a release wants.
+
+    Raises:
+        RecipeError: one of the two is not known.
+    """
+    if None in base_and_license(base):
+        raise RecipeError(
+            f"push: the card has to name the base model and its licence, which are not known of {base['name']}; write "
+            f"base_model and license into the front matter of its README.md, or train without --push"
+        )
 
 
 def _results(folder: Path, path: Path) -> str:

@@ -87,6 +87,16 @@ def release(
     return publish(payload, repo, private=private, pull_request=pull_request, tag=tag, message=message)
 
 
+def told(done: Published) -> str:
+    """Say in a line what a release did."""
+    if done.pull_request:
+        return f"proposed: {done.pull_request}"
+    tag = f"tag {done.tag}" if done.tag else ""
+    if done.changed:
+        return f"released: {done.repo} at {done.sha} ({len(done.changed)} files changed{tag and f', {tag}'})"
+    return f"unchanged: {done.repo} at {done.sha} holds these files already{tag and f'; {tag}'}"
+
+
 def require_token(repo: str) -> None:
     """Check that there is a token, and that the Hub knows it.
 

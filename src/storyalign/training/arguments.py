@@ -93,6 +93,10 @@ class TrainingRecipe(RewardConfig):
     overwrite: bool = field(
         default=False, metadata={"help": "Replace a model or checkpoints of another run in OUTPUT_DIR."}
     )
+    push: str | None = field(
+        default=None,
+        metadata={"help": "ORG/NAME on the Hub: release the finished model there, private with --hub_private_repo."},
+    )
     cpu_threads: int | None = field(
         default=None, metadata={"help": "Threads per process on CPU; default: the free cores shared out evenly."}
     )
@@ -120,7 +124,9 @@ class TrainingRecipe(RewardConfig):
         if self.group_premises < 1:
             raise RecipeError(f"group_premises is {self.group_premises}; expected 1 (no rule) or more")
         if self.push_to_hub:
-            raise RecipeError("push_to_hub would skip the release checks; train first, then release the model")
+            raise RecipeError("push_to_hub would skip the release checks; write --push ORG/NAME instead")
+        if self.push is not None and (self.push.count("/") != 1 or not all(self.push.split("/"))):
+            raise RecipeError(f"push is {self.push!r}; write ORG/NAME, your user name or organisation first")
         if self.bf16 is None:
             self.bf16 = not self.use_cpu and not self.fp16
         elif self.bf16 and self.use_cpu and not cpu_has_bf16():

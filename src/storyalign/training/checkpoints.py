@@ -26,7 +26,7 @@ RECORD_FILE = "training.json"
 """In a finished model's folder, written last: what it was trained with. Without it the folder is not finished."""
 
 _NO_EFFECT = re.compile(
-    r"output_dir|log_.*|logging_.*|save_.*|eval_.*|do_.*|report_to|run_name|project|trackio_.*|hub_.*|push_.*|"
+    r"output_dir|log_.*|logging_.*|save_.*|eval_.*|do_.*|report_to|run_name|project|trackio_.*|hub_.*|push|push_.*|"
     r"disable_tqdm|dataloader_.*|dataset_num_proc|resume_from_checkpoint|keep_checkpoints|overwrite|cpu_threads|"
     r"per_device_eval_batch_size|benchmark|max_lost_share|.*_on_start|.*_on_each_node|debug|use_cpu|"
     r"gradient_checkpointing.*|activation_checkpointing.*|ddp_.*|parallelism_config|deepspeed|fsdp.*|accelerator_config"

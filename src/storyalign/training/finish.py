@@ -21,7 +21,14 @@ RECIPE_FILE = "recipe.yaml"
 """In a finished model's folder: every option as it was used."""
 
 
-_OF_THE_MACHINE = ("accelerator_config", "deepspeed_plugin", "distributed_state", "parallelism_config", "hub_token")
+_OF_THIS_RUN = (
+    "accelerator_config",
+    "deepspeed_plugin",
+    "distributed_state",
+    "parallelism_config",
+    "hub_token",
+    "push",
+)
 
 
 def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[str, Any]) -> Path:
@@ -59,7 +66,7 @@ def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[s
 def resolved_yaml(recipe: Recipe) -> str:
     """Write down every option that differs from its default, in the form that ``--config`` reads.
 
-    What the machine decides (device, memory pinning, progress bars) is left out.
+    What the machine decides (device, memory pinning, progress bars) is left out, and where the model was sent.
     """
     plain = (TrainingRecipe(output_dir="-", use_cpu=recipe.training.use_cpu), ModelRecipe("-"), DataRecipe("-"))
     options: dict[str, Any] = {}
@@ -68,7 +75,7 @@ def resolved_yaml(recipe: Recipe) -> str:
         for field in fields(part):
             value, usual = getattr(part, field.name, None), getattr(default, field.name, None)
             unset = value is None and usual == "-"
-            if field.init and value != usual and not unset and field.name not in _OF_THE_MACHINE:
+            if field.init and value != usual and not unset and field.name not in _OF_THIS_RUN:
                 options[field.name] = _plain(value)
     if options.pop("activation_checkpointing", None):
         options["gradient_checkpointing"] = True

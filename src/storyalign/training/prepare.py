@@ -84,7 +84,7 @@ def use_liger(model: PreTrainedModel, training: TrainingRecipe) -> None:
         RecipeError: liger-kernel is not installed.
     """
     from transformers.integrations.liger import apply_liger_kernel
-    from transformers.utils import is_liger_kernel_available
+    from transformers.utils.import_utils import is_liger_kernel_available
 
     if not is_liger_kernel_available():
         raise RecipeError("use_liger_kernel: liger-kernel is not installed; pip install liger-kernel, or leave it out")

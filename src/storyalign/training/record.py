@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from storyalign._version import __version__
@@ -34,6 +35,7 @@ def training_record(
             "weights": weights,
             "model_type": base.model.config.model_type,
             "new_head": base.new_head,
+            **origin(base),
         },
         "data": {
             "train": [_describe(pairs) for pairs in data.train_sets],
@@ -78,6 +80,22 @@ def training_record(
             "python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in _LIBRARIES},
         },
+    }
+
+
+def origin(base: RewardModel) -> dict[str, str | None]:
+    """Read what a base model's own card says: its licence, and for a local folder the model that it was made from."""
+    from huggingface_hub import ModelCard
+
+    card = (base.base_folder or base.folder) / "README.md"
+    try:
+        front = ModelCard.load(card).data.to_dict() if card.is_file() else {}
+    except ValueError:  # a front matter that is none says nothing
+        front = {}
+    made_from = front.get("base_model") if Path(base.name).is_dir() else base.name
+    return {
+        "license": str(front["license"]) if front.get("license") else None,
+        "made_from": str(made_from) if isinstance(made_from, str) else None,
     }
 
 
