@@ -19,7 +19,7 @@ def text(words: int, seed: int) -> str:
     return " ".join(pick.choice(_WORDS) for _ in range(words)).capitalize() + "."
 
 
-def mixed_stories(count: int = 16, shortest: int = 20, longest: int = 420) -> list[str]:
+def mixed_stories(count: int = 16, shortest: int = 20, longest: int = 330) -> list[str]:
     """Stories from ``shortest`` to ``longest`` words, lengths in geometric steps, in a shuffled order."""
     lengths = [round(shortest * (longest / shortest) ** (n / (count - 1))) for n in range(count)]
     random.Random(0).shuffle(lengths)

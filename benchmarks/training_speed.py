@@ -1,13 +1,18 @@
 """Training speed: the kit's packed trainer beside TRL's RewardTrainer with its defaults, on the same pairs.
 
 SmolLM2-135M, full fine-tuning in fp32, eight pairs a step (TRL's default), lengths with a padding ratio of about 1.9.
-The variants take turns, so that a busy machine slows all of them; the table gives medians of real tokens per second.
-Every turn is one epoch of the same pairs, whatever order each trainer draws, so all of them do the same work.
+Each variant lives in a process of its own, as trainings do, and they take turns, so that a busy machine slows all of
+them; the table gives medians of real tokens per second. Every turn is one epoch of the same pairs, whatever order each
+trainer draws, so all of them do the same work.
 """
 
 from __future__ import annotations
 
 import copy
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -109,8 +114,39 @@ def seconds_per_epoch(makers: Makers, turns: int) -> dict[str, list[float]]:
     return times
 
 
-def run(rounds: int) -> list[Figure]:
-    """Measure tokens per second, and for each turn how many times as fast as TRL the kit was."""
+class Worker:
+    """One variant, loaded and waiting in a process of its own."""
+
+    def __init__(self, variant: str) -> None:
+        self.variant = variant
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.training_speed", variant],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            text=True,
+        )
+
+    def run(self) -> float:
+        """Train for one epoch and give its seconds."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"the training died; run: python -m benchmarks.training_speed {self.variant!r}")
+        return float(json.loads(answer))
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def serve(variant: str) -> None:
+    """Train for an epoch whenever a line comes in."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints must not mix with the answers
     loaded = load_reward_model(BASE_MODEL, allow_new_head=True, device="cpu")
     rows = random_pairs(LENGTHS, loaded.model.config.vocab_size)
     with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +154,28 @@ def run(rounds: int) -> list[Figure]:
             loaded.model, loaded.tokenizer, rows, Path(folder), max_steps=1, use_cpu=True, bf16=False,
             per_device_train_batch_size=len(LENGTHS) // 2,
         )  # fmt: skip
-        times = seconds_per_epoch(makers, rounds)
+        trainer, watch = makers[variant](), Stopwatch()
+        trainer.add_callback(watch)
+        del loaded
+        for _ in sys.stdin:
+            watch.seconds.clear()
+            trainer.train()
+            print(json.dumps(sum(watch.seconds)), file=answers, flush=True)
+
+
+def run(rounds: int) -> list[Figure]:
+    """Measure tokens per second, and for each turn how many times as fast as TRL the kit was."""
+    workers = {name: Worker(name) for name in ("TRL defaults", *GOALS)}
+    times: dict[str, list[float]] = {name: [] for name in workers}
+    try:
+        for turn in range(1 + rounds):
+            for name, worker in workers.items():
+                seconds = worker.run()
+                if turn > 0:  # the first also makes the optimizer's state
+                    times[name].append(seconds)
+    finally:
+        for worker in workers.values():
+            worker.stop()
     speeds = [
         Figure(f"training, {name}, tokens/s", [sum(LENGTHS) / s for s in seconds]) for name, seconds in times.items()
     ]
@@ -136,3 +193,7 @@ def run(rounds: int) -> list[Figure]:
 def _finish_queued_work() -> None:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
