@@ -25,7 +25,7 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import RewardConfig, RewardTrainer
 
 from benchmarks.figures import Figure
-from storyalign.models.base_model import BASE_MODEL
+from benchmarks.inputs import save_reward_model
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import enable
 from storyalign.training.arguments import TrainingRecipe
@@ -35,7 +35,7 @@ from storyalign.training.tokens import TokenPairs
 from storyalign.training.trainer import StoryRewardTrainer
 
 GOALS = {"packed, checkpointing": 2.1, "packed": 2.6}
-LENGTHS = (120, 43, 62, 84, 38, 68, 100, 49, 46, 74, 41, 92, 53, 64, 36, 58)
+LENGTHS = (72, 26, 37, 50, 23, 41, 60, 29, 28, 44, 25, 55, 32, 38, 22, 35)
 """Tokens of the sixteen conversations of a step; padded to the longest they take 1.87 times their sum."""
 
 Makers = dict[str, Callable[[], Any]]
@@ -117,10 +117,10 @@ def seconds_per_epoch(makers: Makers, turns: int) -> dict[str, list[float]]:
 class Worker:
     """One variant, loaded and waiting in a process of its own."""
 
-    def __init__(self, variant: str) -> None:
+    def __init__(self, variant: str, folder: Path) -> None:
         self.variant = variant
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.training_speed", variant],
+            [sys.executable, "-m", "benchmarks.training_speed", variant, str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -135,7 +135,7 @@ class Worker:
         print(file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         if not answer:
-            raise SystemExit(f"the training died; run: python -m benchmarks.training_speed {self.variant!r}")
+            raise SystemExit(f"the training died; run: python -m benchmarks.training_speed {self.variant!r} FOLDER")
         return float(json.loads(answer))
 
     def stop(self) -> None:
@@ -143,15 +143,15 @@ class Worker:
         self._process.wait()
 
 
-def serve(variant: str) -> None:
-    """Train for an epoch whenever a line comes in."""
+def serve(variant: str, folder: Path) -> None:
+    """Train the model of a folder for an epoch whenever a line comes in."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints must not mix with the answers
-    loaded = load_reward_model(BASE_MODEL, allow_new_head=True, device="cpu")
+    loaded = load_reward_model(folder, device="cpu")
     rows = random_pairs(LENGTHS, loaded.model.config.vocab_size)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as out:
         makers = variants(
-            loaded.model, loaded.tokenizer, rows, Path(folder), max_steps=1, use_cpu=True, bf16=False,
+            loaded.model, loaded.tokenizer, rows, Path(out), max_steps=1, use_cpu=True, bf16=False,
             per_device_train_batch_size=len(LENGTHS) // 2,
         )  # fmt: skip
         trainer, watch = makers[variant](), Stopwatch()
@@ -165,17 +165,20 @@ def serve(variant: str) -> None:
 
 def run(rounds: int) -> list[Figure]:
     """Measure tokens per second, and for each turn how many times as fast as TRL the kit was."""
-    workers = {name: Worker(name) for name in ("TRL defaults", *GOALS)}
-    times: dict[str, list[float]] = {name: [] for name in workers}
-    try:
-        for turn in range(1 + rounds):
-            for name, worker in workers.items():
-                seconds = worker.run()
-                if turn > 0:  # the first also makes the optimizer's state
-                    times[name].append(seconds)
-    finally:
-        for worker in workers.values():
-            worker.stop()
+    names = ("TRL defaults", *GOALS)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = save_reward_model(Path(temporary) / "model")
+        workers = {name: Worker(name, folder) for name in names}
+        try:
+            for turn in range(1 + rounds):
+                for name, worker in workers.items():
+                    seconds = worker.run()
+                    if turn > 0:  # the first also makes the optimizer's state
+                        times[name].append(seconds)
+        finally:
+            for worker in workers.values():
+                worker.stop()
     speeds = [
         Figure(f"training, {name}, tokens/s", [sum(LENGTHS) / s for s in seconds]) for name, seconds in times.items()
     ]
@@ -196,4 +199,4 @@ def _finish_queued_work() -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], Path(sys.argv[2]))
