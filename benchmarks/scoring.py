@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,35 +9,8 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.inputs import PREMISE, mixed_stories, save_reward_model
+from benchmarks.waiting import Waiting
 from storyalign.training.arguments import cpu_has_bf16
-
-
-class Worker:
-    """One system, loaded and waiting in a process of its own."""
-
-    def __init__(self, system: str, folder: Path) -> None:
-        self.system = system
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", system, str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
-            text=True,
-        )
-
-    def run(self, stories: list[str], peak: str | None = None) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps({"stories": stories, "peak": peak}), file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"the worker {self.system} died; run: python -m benchmarks.worker {self.system} FOLDER")
-        return dict(json.loads(answer))
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 def operations(folder: Path, stories: list[str]) -> tuple[float, int]:
@@ -77,14 +46,14 @@ def run(rounds: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = save_reward_model(Path(temporary) / "model")
         flops, tokens = operations(folder, stories)
-        workers = {name: Worker(name, folder) for name in systems}
+        workers = {name: Waiting("benchmarks.worker", name, str(folder)) for name in systems}
         try:
             for worker in workers.values():
-                worker.run(mixed_stories(4, 20, 60))
+                worker.run({"stories": mixed_stories(4, 20, 60), "peak": None})
             results: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
             for _ in range(rounds):
                 for name, peak in systems.items():
-                    results[name].append(workers[name].run(stories, peak))
+                    results[name].append(workers[name].run({"stories": stories, "peak": peak}))
         finally:
             for worker in workers.values():
                 worker.stop()

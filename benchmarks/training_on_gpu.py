@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForSequenceClassification
 
-from benchmarks.training_speed import random_pairs, seconds_per_epoch, variants
+from benchmarks.training_speed import epochs, random_pairs, variants
 
 SHAPE = {
     "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16,
@@ -69,7 +70,8 @@ def run(tiny: bool, peak_tflops: float | None, turns: int = 3) -> str:
         for name, make in makers.items():
             if gpu:
                 torch.cuda.reset_peak_memory_stats()
-            speed = sum(drawn) / statistics.median(seconds_per_epoch({name: make}, turns)[name])
+            timed = [*islice(epochs(make()), 1 + turns)][1:]
+            speed = sum(drawn) / statistics.median(timed)
             base = base or speed
             memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f}" if gpu else "-"
             share = f"{6 * weights * speed / (peak_tflops * 1e12):.0%}" if peak_tflops and gpu else "-"

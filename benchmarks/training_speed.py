@@ -9,13 +9,11 @@ trainer draws, so all of them do the same work.
 from __future__ import annotations
 
 import copy
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from trl import RewardConfig, RewardTrainer
 
 from benchmarks.figures import Figure
 from benchmarks.inputs import save_reward_model
+from benchmarks.waiting import Waiting
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import enable
 from storyalign.training.arguments import TrainingRecipe
@@ -98,49 +97,15 @@ def variants(model: Any, tokenizer: Any, rows: datasets.Dataset, out: Path, **op
     return {"TRL defaults": trl, "packed, checkpointing": lambda: packed(True), "packed": lambda: packed(False)}
 
 
-def seconds_per_epoch(makers: Makers, turns: int) -> dict[str, list[float]]:
-    """Let the trainers take turns, an epoch each; the first, which also makes the optimizer's state, is left out."""
-    trainers, watches = {name: make() for name, make in makers.items()}, {name: Stopwatch() for name in makers}
-    for name, trainer in trainers.items():
-        trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(watches[name])
-    times: dict[str, list[float]] = {name: [] for name in makers}
-    for turn in range(1 + turns):
-        for name, trainer in trainers.items():
-            watches[name].seconds.clear()
-            trainer.train()
-            if turn > 0:
-                times[name].append(sum(watches[name].seconds))
-    return times
-
-
-class Worker:
-    """One variant, loaded and waiting in a process of its own."""
-
-    def __init__(self, variant: str, folder: Path) -> None:
-        self.variant = variant
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.training_speed", variant, str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
-            text=True,
-        )
-
-    def run(self) -> float:
-        """Train for one epoch and give its seconds."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"the training died; run: python -m benchmarks.training_speed {self.variant!r} FOLDER")
-        return float(json.loads(answer))
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
+def epochs(trainer: Any) -> Iterator[float]:
+    """Train for one epoch after another and give the seconds of each; the first also makes the optimizer's state."""
+    watch = Stopwatch()
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(watch)
+    while True:
+        watch.seconds.clear()
+        trainer.train()
+        yield sum(watch.seconds)
 
 
 def serve(variant: str, folder: Path) -> None:
@@ -154,13 +119,10 @@ def serve(variant: str, folder: Path) -> None:
             loaded.model, loaded.tokenizer, rows, Path(out), max_steps=1, use_cpu=True, bf16=False,
             per_device_train_batch_size=len(LENGTHS) // 2,
         )  # fmt: skip
-        trainer, watch = makers[variant](), Stopwatch()
-        trainer.add_callback(watch)
+        trainer = makers[variant]()
         del loaded
-        for _ in sys.stdin:
-            watch.seconds.clear()
-            trainer.train()
-            print(json.dumps(sum(watch.seconds)), file=answers, flush=True)
+        for _, seconds in zip(sys.stdin, epochs(trainer), strict=False):
+            print(seconds, file=answers, flush=True)
 
 
 def run(rounds: int) -> list[Figure]:
@@ -169,7 +131,7 @@ def run(rounds: int) -> list[Figure]:
     times: dict[str, list[float]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as temporary:
         folder = save_reward_model(Path(temporary) / "model")
-        workers = {name: Worker(name, folder) for name in names}
+        workers = {name: Waiting("benchmarks.training_speed", name, str(folder)) for name in names}
         try:
             for turn in range(1 + rounds):
                 for name, worker in workers.items():

@@ -1,4 +1,4 @@
-"""StoryAlign kit: build, load, score, train on, explore and release story-preference data.
+"""StoryAlign kit: datasets, metric, reward models and releases for story preferences.
 
 Importing the package is cheap: torch, transformers, gradio and datasets load only with the verbs that need them.
 """

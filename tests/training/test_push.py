@@ -61,7 +61,7 @@ def test_what_is_missing_is_said_before_the_training(
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2, "error: push is 'storyreward'; write ORG/NAME, your user name or organisation first"
     )  # fmt: skip
-    (tmp_path / "base/README.md").unlink()
+    (tmp_path / "base/README.md").write_text("---\nlicense: [\n---\n")  # no YAML
     done = train(hub, *options, "--push", "demo/storyreward")
     assert done.returncode == 2
     assert "write base_model and license into the front matter of its README.md" in done.stderr.splitlines()[-1]

@@ -15,7 +15,7 @@ from storyalign.cli.example_lines import keep_example_lines
 from storyalign.errors import StoryAlignError
 
 _HELP = """
-Build, load, score, train on, explore and release story-preference data.
+Datasets, metric, reward models and releases for story preferences.
 
 Examples:
 

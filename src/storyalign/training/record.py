@@ -86,11 +86,12 @@ def training_record(
 def origin(base: RewardModel) -> dict[str, str | None]:
     """Read what a base model's own card says: its licence, and for a local folder the model that it was made from."""
     from huggingface_hub import ModelCard
+    from yaml import YAMLError
 
     card = (base.base_folder or base.folder) / "README.md"
     try:
         front = ModelCard.load(card).data.to_dict() if card.is_file() else {}
-    except ValueError:  # a front matter that is none says nothing
+    except (ValueError, YAMLError):  # a front matter that is none says nothing
         front = {}
     made_from = front.get("base_model") if Path(base.name).is_dir() else base.name
     return {
