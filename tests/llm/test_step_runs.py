@@ -128,6 +128,21 @@ def test_a_changed_row_alone_is_asked_again(tmp_path):
         assert run_step(colder, path, endpoint(running), tmp_path / "out").asked == 3
 
 
+def test_an_old_reply_in_another_process_s_file_hides_no_new_one(tmp_path):
+    with scripted_server(loud) as running:
+        run(tmp_path, running, 1)
+        replies = tmp_path / "out/replies"
+        (replies / "00000.jsonl").rename(replies / "00007.jsonl")  # as a cluster's eighth task wrote it; read last
+        path = tmp_path / "words.jsonl"
+        write_jsonl(path, [{"id": "w0", "word": "new"}])
+        first, second = (run_step(STEP, path, endpoint(running), tmp_path / "out") for _ in range(2))
+        assert (first.rows, first.asked, second.rows, second.asked) == (1, 1, 1, 0)
+        assert [row["loud"] for row in rows(tmp_path / "out/rows.jsonl")] == ["NEW"]
+        write_jsonl(path, [{"id": "w0", "word": "word 0"}])  # the old request again: its reply was paid for
+        assert run_step(STEP, path, endpoint(running), tmp_path / "out").asked == 0
+        assert len(running.requests) == 2
+
+
 FAULTS: dict[str, tuple[Script, str]] = {
     "dropped connection": (lambda *_: Fault(drop=True), "the connection broke"),
     "429": (lambda *_: Fault(429, {"retry-after": "0"}), "HTTP 429"),

@@ -79,13 +79,20 @@ def test_what_leaks_stays_out(tmp_path: Path) -> None:
 
 
 def test_targets_are_kept_and_the_rest_fills_up_the_total(tmp_path: Path) -> None:
-    settings = Mix(targets={"rewriting": 4, "back_generation": 99, "guided_continuation": 2}, total=20)
+    settings = Mix(targets={"rewriting": 4, "back_generation": 12, "guided_continuation": 2}, total=20)
     report, _ = mixed(tmp_path, [row(n) for n in range(40)], settings)
     # 10 of each: 4 of rewriting, all 10 of back_generation, 2 of guided_continuation; 20 - 16 = 4 are left
     assert {c: report.count(c) for c, _ in report.counts} == {
         "rewriting": 4, "back_generation": 10, "guided_continuation": 2, "llm_pairs": 4
     }  # fmt: skip
     assert report.tally.dropped == {mix.OVER_TARGET: 20}
+
+
+def test_targets_above_the_total_are_refused() -> None:
+    message = r"targets add up to 60, more than total \(59\)"
+    with pytest.raises(RecipeError, match=message):
+        Mix(targets={"rewriting": 50, "back_generation": 10, "llm_pairs": None}, total=59)
+    assert Mix(targets={"rewriting": 50, "back_generation": 10, "llm_pairs": None}, total=60).total == 60
 
 
 def test_the_draw_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:

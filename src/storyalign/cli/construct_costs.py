@@ -93,7 +93,7 @@ def _counter(item: PlannedStep, endpoint: Endpoint) -> tuple[CountTokens, str]:
 def _unanswered(item: PlannedStep, endpoint: Endpoint) -> Iterable[Row]:
     log = ReplyLog(item.folder / "replies")
     if item.assumed:  # such rows have no replies, but a trial may have brought some of those that they stand for
-        return islice(item.rows, sum(not place.again for place in log.places.values()), None)
+        return islice(item.rows, log.finished_rows(), None)
     return (row for row in item.rows if not log.finished(row["id"], body_digest(body_of(item.step, row, endpoint))))
 
 

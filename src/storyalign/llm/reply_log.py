@@ -42,7 +42,6 @@ class Place(NamedTuple):
 
     file: Path
     offset: int
-    request: str
     again: bool
 
 
@@ -51,8 +50,9 @@ class ReplyLog:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.places: dict[str, Place] = {}
-        """The newest outcome of every row, by the row's id."""
+        self.places: dict[tuple[str, str], Place] = {}
+        """The newest outcome of every request, by the row's id and the request's digest. Files have no order in time, so
+        an outcome of another request says nothing about this one."""
         self.prompt_tokens = self.reply_tokens = 0
         """Charged by all runs so far."""
         self._load()
@@ -65,28 +65,26 @@ class ReplyLog:
                     if not line.endswith(b"\n"):
                         break  # another process is writing it, or was killed
                     outcome = _read(line, path, number)
-                    place = Place(path, offset, outcome.request, outcome.again)
-                    known = self.places.get(outcome.id)
-                    # A reply is never pushed out by a later failure of the same request.
-                    if known is None or known.again or known.request != outcome.request or not outcome.again:
-                        self.places[outcome.id] = place
+                    key = (outcome.id, outcome.request)
+                    # A reply is never pushed out by a failure of the same request.
+                    if key not in self.places or not outcome.again:
+                        self.places[key] = Place(path, offset, outcome.again)
                     self.prompt_tokens += outcome.prompt_tokens
                     self.reply_tokens += outcome.reply_tokens
                     offset += len(line)
 
-    def place(self, row_id: str, request: str) -> Place | None:
-        """Find the outcome of this very request."""
-        found = self.places.get(row_id)
-        return found if found is not None and found.request == request else None
-
     def finished(self, row_id: str, request: str) -> bool:
-        """Whether the request needs no further call."""
-        found = self.place(row_id, request)
+        """Return whether the request needs no further call."""
+        found = self.places.get((row_id, request))
         return found is not None and not found.again
 
+    def finished_rows(self) -> int:
+        """Return the number of rows with a finished request, whatever it asked."""
+        return len({row_id for (row_id, _), place in self.places.items() if not place.again})
+
     def outcome(self, row_id: str, request: str) -> Outcome | None:
-        """Read what became of this very request; None where it was never asked."""
-        found = self.place(row_id, request)
+        """Return the outcome of this very request; None where it was never sent."""
+        found = self.places.get((row_id, request))
         if found is None:
             return None
         with found.file.open("rb") as handle:

@@ -66,6 +66,11 @@ class Mix:
             raise RecipeError(f"mix: unknown construction {unknown[0]!r}; expected some of {', '.join(CONSTRUCTIONS)}")
         if not 0 <= self.validation_share < 1:
             raise RecipeError(f"mix: validation_share is {self.validation_share}; expected 0 or more, below 1")
+        fixed = sum(target for target in self.targets.values() if target is not None)
+        if self.total is not None and fixed > self.total:
+            raise RecipeError(
+                f"mix: targets add up to {fixed:,}, more than total ({self.total:,}); lower the targets, or raise total"
+            )
 
 
 class _Kept(NamedTuple):
