@@ -54,9 +54,20 @@ def test_folder_is_one_metric_space():
         "requirements.txt",
         "storyrmb_accuracy.py",
     }
-    link = FOLDER / "accuracy.py"
+    link = ROOT / "src" / "storyalign" / "accuracy.py"  # not the other way round: the folder must work as a copy
     assert link.is_symlink() and not link.readlink().is_absolute()
-    assert link.resolve() == ROOT / "src" / "storyalign" / "accuracy.py"
+    assert link.resolve() == FOLDER / "accuracy.py"
+
+
+def test_a_copy_with_links_kept_works_alone(tmp_path):
+    subprocess.run(["cp", "-r", str(FOLDER), str(tmp_path / "storyrmb_accuracy")], check=True)
+    code = """
+        import evaluate
+        metric = evaluate.load("./storyrmb_accuracy")
+        print(metric.compute(predictions=[[2, 1], [1, 1]], references=[0, 0])["accuracy"])
+    """
+    run = run_python(code, tmp_path, HF_HOME=str(tmp_path / "home"), PYTHONPATH="")
+    assert run.stdout == "0.75\n", run.stderr
 
 
 def test_card_front_matter_is_what_a_space_needs():

@@ -187,8 +187,10 @@ class Hub:
         return JSONResponse(answer)
 
     async def commits(self, request: Request, repo: Repo, revision: str) -> Response:
-        same = {"authors": [], "date": "2026-01-01T00:00:00.000Z", "message": ""}
-        return JSONResponse([{"id": c.sha, "title": c.title, **same} for c in repo.history(revision)])
+        same = {"authors": [], "date": "2026-01-01T00:00:00.000Z"}
+        return JSONResponse(
+            [{"id": c.sha, "title": c.title, "message": c.description, **same} for c in repo.history(revision)]
+        )
 
     async def tree(self, request: Request, repo: Repo, revision: str, path: str | None) -> Response:
         files, prefix = repo.resolve(revision).files, f"{path}/" if path else ""

@@ -46,6 +46,7 @@ class Commit:
     parent: str | None
     title: str
     files: dict[str, Entry]
+    description: str
 
 
 class Blobs:
@@ -93,9 +94,9 @@ class Repo:
             None, "initial commit", {".gitattributes": self.blobs.regular(GIT_ATTRIBUTES)}
         )
 
-    def _add(self, parent: str | None, title: str, files: dict[str, Entry]) -> str:
+    def _add(self, parent: str | None, title: str, files: dict[str, Entry], description: str = "") -> str:
         sha = hashlib.sha1(f"{self.kind} {self.name} {parent} {next(self._serial)} {title}".encode()).hexdigest()
-        self.commits[sha] = Commit(sha, parent, title, files)
+        self.commits[sha] = Commit(sha, parent, title, files, description)
         return sha
 
     def resolve(self, revision: str) -> Commit:
@@ -132,7 +133,7 @@ class Repo:
         files = dict(head.files)
         for line in lines[1:]:
             self._apply(files, line["key"], line["value"])
-        sha = self._add(head.sha, header["summary"], files)
+        sha = self._add(head.sha, header["summary"], files, header.get("description") or "")
         if create_pr:
             name = f"refs/pr/{len(self.pull_requests) + 1}"
             self.pull_requests[name] = sha

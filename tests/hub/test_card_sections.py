@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from storyalign.hub.card_configs import add_section
-from storyalign.hub.card_facts import card_facts
 from storyalign.hub.card_lint import lint_card
 from storyalign.hub.card_sections import with_leakage, with_take_down, with_tokens
 from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
@@ -53,7 +52,7 @@ def test_leakage(tmp_path: Path) -> None:
     everything = card + payload.read("leakage.json").decode()
     assert str(tmp_path) not in everything
     assert not [row for row in benchmark if row["prompt"] in everything]
-    assert lint_card(payload, card_facts(payload)) == []
+    assert lint_card(payload) == []
 
 
 def test_no_leakage_is_said_as_well(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_tokens(tmp_path: Path) -> None:
     assert (facts["tokenizer"], facts["stories"], facts["total"]) == ("org/model", 20, sum(lengths))
     assert (facts["shortest"], facts["p95"], facts["longest"]) == (lengths[0], lengths[18], lengths[19])
     assert f"| 20 | {sum(lengths) / 20:,.1f} |" in payload.text("README.md")
-    assert lint_card(payload, card_facts(payload)) == []
+    assert lint_card(payload) == []
 
 
 def test_take_down(tmp_path: Path) -> None:

@@ -171,13 +171,6 @@ def test_a_clean_dataset_goes_out_as_it_is(prepare: Prepare, tmp_path: Path) -> 
     assert "ORG/NAME" not in payload.text("README.md")
 
 
-def test_a_number_that_nothing_backs(prepare: Prepare) -> None:
-    payload = prepare([storyrmb_row(i) for i in range(20)])
-    card = payload.text("README.md").replace("## Scoring", "StoryReward gets 813 right.\n\n## Scoring")
-    with pytest.raises(DataError, match="no file backs the number 813"):
-        check(payload.with_files({"README.md": card.encode()}))
-
-
 @pytest.mark.parametrize("licence", ["unknown", ""])
 def test_every_row_needs_a_licence(prepare: Prepare, licence: str) -> None:
     with pytest.raises(DataError, match="1 rows name no licence"):
@@ -275,18 +268,30 @@ def test_multiple_choice_and_eval_yaml(prepare: Prepare, tmp_path: Path) -> None
     }
 
 
-def test_croissant(prepare: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """mlcroissant reads the folder through croissant.json alone."""
-    mlcroissant = pytest.importorskip("mlcroissant")
-    rows = [storyrmb_row(i) for i in range(10)]
-    folder = unpack(prepare(rows), tmp_path / "hub")
-    dataset = mlcroissant.Dataset(folder / "croissant.json")
-    assert not dataset.metadata.ctx.issues.errors
-    got = list(dataset.records("human_llm/test"))
-    assert {row["human_llm/test/id"].decode() for row in got} == {r["id"] for r in rows if r["source"] == "human_llm"}
-    first = next(row for row in got if row["human_llm/test/id"] == b"rmb-0000")
-    assert [text.decode() for text in first["human_llm/test/rejected"]] == rows[0]["rejected"]
-    assert len(list(dataset.records("default/test"))) == 10
+def test_the_sample_s_task_has_the_sample_s_name(prepare: Prepare) -> None:
+    payload = prepare([sample_row(i) for i in range(10)], "demo/storyrmb-sample", sample=True)
+    registered = yaml.safe_load(payload.read("eval.yaml"))
+    assert registered["name"] == "StoryRMB (synthetic sample)"
+    assert registered["tasks"][0]["id"] == "storyrmb-sample"
+    assert "inspect eval hf/demo/storyrmb-sample/storyrmb-sample --model MODEL" in payload.text("README.md")
+
+
+def test_only_the_dataset_s_own_name_is_rewritten(prepare: Prepare, tmp_path: Path) -> None:
+    others = 'load_dataset("Ayush-Singh/reward-bench-2")\nload_dataset("org/storyrmb-notes", "a")\n'
+    prepare([storyrmb_row(i) for i in range(4)], "demo/storyrmb")
+    card = tmp_path / "built/README.md"
+    card.write_text(card.read_text().replace("## Citation", f"## See also\n\n```python\n{others}```\n\n## Citation"))
+    for number, repo in enumerate(("demo/storyrmb", "other/storyrmb")):  # built, then downloaded and released elsewhere
+        work = tmp_path / f"again-{number}"
+        work.mkdir()
+        folder = tmp_path / "built" if not number else tmp_path / "hub"
+        payload = prepare_dataset(folder, repo, work, ReleaseOptions(say=lambda line: None, salt=tmp_path / "salt"))
+        text = payload.text("README.md")
+        assert others in text
+        named = re.findall(r'load_dataset\("([^"]+)"', text.replace(others, ""))
+        assert set(named) == {repo}
+        assert len(named) == 2
+        unpack(payload, tmp_path / "hub")
 
 
 def _list(value: str | list[str]) -> list[str]:

@@ -42,12 +42,15 @@ def install(python: Path, *requirements: str) -> None:
 INSPECT = """
 import json, sys
 from inspect_ai import eval
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 answers = json.loads(sys.argv[2])
 outputs = [ModelOutput.from_content("mockllm/model", f"ANSWER: {letter}") for letter in answers]
+for output in outputs:
+    output.usage = ModelUsage()  # else the mock counts tokens with a table that it downloads
 model = get_model("mockllm/model", custom_outputs=outputs)
 log = eval(f"hf/{sys.argv[1]}", model=model, max_samples=1, max_connections=1, display="none")[0]
+assert log.status == "success", log.error
 print(json.dumps([log.status, log.results.total_samples, log.results.scores[0].metrics["accuracy"].value]))
 """
 

@@ -75,6 +75,14 @@ def test_posted_under_the_tasks_of_the_benchmark(results: Path, rows: Payload) -
     assert with_results(payload, results, BENCHMARK, rows).digest == payload.digest
 
 
+def test_the_sample_is_never_posted_as_the_benchmark(results: Path, rows: Payload) -> None:
+    payload = with_results(MODEL, results, ("demo/storyrmb-sample", BENCHMARK[1]), rows)
+    posted = yaml.safe_load(payload.read(POSTED_FILE))
+    assert posted[0]["dataset"]["task_id"] == "storyrmb-sample"
+    index = yaml.safe_load(payload.text("README.md").split("---")[1])["model-index"]
+    assert {result["dataset"]["name"] for result in index[0]["results"]} == {"StoryRMB (synthetic sample)"}
+
+
 def test_results_on_other_rows(results: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "other.jsonl", (storyrmb_row(i, corpus="other") for i in range(20)))
     other = collect(build_storyrmb([tmp_path / "other.jsonl"], tmp_path / "other").path, "dataset")

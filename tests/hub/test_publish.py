@@ -148,8 +148,30 @@ def test_an_answer_that_was_lost_is_no_second_commit(hub: RunningHub, metric: Pa
     (metric / "README.md").write_text((metric / "README.md").read_text() + "\nMore.\n")
     hub.plant({"method": "POST", "path": "/commit/", "lose": True, "times": 1})
     code, said = release_metric(hub, metric)
-    assert code == 0, said
-    assert state(hub)["commits"] == 3
+    after = state(hub)
+    assert (code, after["commits"]) == (0, 3), said
+    assert said.startswith(f"released: demo/storyrmb_accuracy at {after['sha']} (1 files changed)")
+
+
+def test_the_slower_of_two_equal_releases_claims_no_commit(hub: RunningHub, metric: Path) -> None:
+    """Held up between its plan and its upload, it finds the other's files; the client then names the other's commit."""
+    release_metric(hub, metric)
+    (metric / "README.md").write_text((metric / "README.md").read_text() + "\nMore.\n")
+    hub.plant({"method": "POST", "path": "/preupload/", "delay": 20, "times": 1})
+    command = [sys.executable, "-m", "storyalign.cli.main", "release", "metric", str(metric)]
+    with subprocess.Popen(
+        [*command, "--repo", "demo/storyrmb_accuracy"], env=hub.environment(), stdout=subprocess.PIPE, text=True
+    ) as slower:
+        before = len(hub.log("POST", "/preupload/"))
+        while len(hub.log("POST", "/preupload/")) == before and slower.poll() is None:
+            time.sleep(0.02)
+        code, said = release_metric(hub, metric)
+        assert slower.poll() is None, "the other release took too long"
+        assert slower.stdout is not None
+        its_own = slower.stdout.read()
+    sha = state(hub)["sha"]
+    assert (code, said.split(" (")[0]) == (0, f"released: demo/storyrmb_accuracy at {sha}")
+    assert its_own == f"unchanged: demo/storyrmb_accuracy at {sha} holds these files already\n"
 
 
 def test_a_release_cut_in_half_goes_on(hub: RunningHub, tmp_path: Path) -> None:

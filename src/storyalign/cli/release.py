@@ -323,7 +323,6 @@ def _options(
         raise RecipeError(f"--benchmark {benchmark}: write ORG/NAME@COMMIT")
     return ReleaseOptions(
         personal_data_reviewed=reviewed,
-        version=(tag or "1.0.0").removeprefix("v"),
         results=results,
         benchmark=(repo, commit) if benchmark else None,
         say=typer.echo,

@@ -1,20 +1,19 @@
-"""What is wrong with a card: placeholders, no licence, front matter that the Hub refuses, numbers out of thin air."""
+"""What is wrong with a card: placeholders, no licence, front matter that the Hub refuses, unbacked results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from typing import Any
 
 import yaml
 
 from storyalign.errors import DataError
-from storyalign.hub.card_facts import EVAL_RESULTS
 from storyalign.hub.card_front import front_matter, split_card
-from storyalign.hub.card_numbers import numbers_without_file, values_without_file
 from storyalign.hub.parquet_texts import rows_of_file
 from storyalign.hub.payload import Payload
+from storyalign.hub.posted_results import RESULTS_FILE, read_results
 
 PLACEHOLDERS = re.compile(
     r"\[?More Information Needed\]?|\[(?:optional|todo|tbd)\]|\b(?:TODO|TBD|FIXME|XXX)\b|lorem ipsum"
@@ -33,12 +32,11 @@ SHORT_DESCRIPTION = 60
 """Characters that the Hub allows for a Space's ``short_description``."""
 
 
-def lint_card(payload: Payload, facts: Collection[float] = ()) -> list[str]:
+def lint_card(payload: Payload) -> list[str]:
     """List everything that is wrong with the card of a payload; an empty list is a clean card.
 
     Args:
         payload: the files of the repository, with its README.md.
-        facts: numbers that the rows of a dataset, or the files of a model, stand for.
     """
     text = payload.text("README.md")
     try:
@@ -53,12 +51,9 @@ def lint_card(payload: Payload, facts: Collection[float] = ()) -> list[str]:
     if payload.kind == "dataset":
         problems += _dataset(payload, front)
     elif payload.kind == "model":
-        problems += [*_model(front), *_claims(payload, front, facts)]
+        problems += [*_model(front), *_claims(payload, front)]
     else:
         problems += _space(payload, front)
-    if payload.kind in ("dataset", "model"):
-        loose = numbers_without_file(body, facts)
-        problems += [f"no file backs the number {number} (line {line}: {where})" for number, line, where in loose]
     return problems
 
 
@@ -75,13 +70,13 @@ def require_front_matter(payload: Payload) -> None:
     _refuse(payload, gaps)
 
 
-def require_clean_card(payload: Payload, facts: Collection[float] = ()) -> None:
+def require_clean_card(payload: Payload) -> None:
     """Refuse a payload whose card has problems.
 
     Raises:
         DataError: lists them.
     """
-    _refuse(payload, lint_card(payload, facts))
+    _refuse(payload, lint_card(payload))
 
 
 def _refuse(payload: Payload, problems: list[str]) -> None:
@@ -141,8 +136,11 @@ def _model(front: dict[str, Any]) -> Iterator[str]:
             yield f"no {key} in the front matter"
 
 
-def _claims(payload: Payload, front: dict[str, Any], facts: Collection[float]) -> Iterator[str]:
-    """Results that the Hub shows without anybody reading the card: ``model-index``, and posted entries."""
+def _claims(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
+    """Results that the Hub shows without anybody reading the card: ``model-index``, and posted entries.
+
+    Each must be an accuracy of the evaluation beside them, to the last digit.
+    """
     indexed = [
         metric.get("value")
         for model in _dicts(front.get("model-index"))
@@ -151,14 +149,19 @@ def _claims(payload: Payload, front: dict[str, Any], facts: Collection[float]) -
     ]
     claims = {"model-index": indexed}
     for path in payload.files:
-        if path.startswith(EVAL_RESULTS) and path.endswith((".yaml", ".yml")):
+        if path.startswith(".eval_results/") and path.endswith((".yaml", ".yml")):
             claims[path] = [entry.get("value") for entry in _dicts(yaml.safe_load(payload.text(path)))]
+    if RESULTS_FILE in payload.files:
+        measured = {result.accuracy for result in read_results(payload.read(RESULTS_FILE), RESULTS_FILE)}
+    else:
+        measured = set()
     for place, values in claims.items():
         numbers = [value for value in values if isinstance(value, int | float)]
         if len(numbers) < len(values):
             yield f"{place} has a result that is no number"
-        for value in values_without_file(numbers, facts):
-            yield f"no file backs the result {value} in {place}"
+        for value in dict.fromkeys(numbers):
+            if value not in measured:
+                yield f"{RESULTS_FILE} has no accuracy {value}, the result in {place}"
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

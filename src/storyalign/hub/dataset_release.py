@@ -10,23 +10,22 @@ from storyalign.hub.card_figures import require_own_figures
 from storyalign.hub.card_front import front_matter
 from storyalign.hub.card_lint import require_front_matter
 from storyalign.hub.card_sections import with_leakage, with_take_down, with_tokens
-from storyalign.hub.croissant import with_croissant
 from storyalign.hub.licences import count_licences
 from storyalign.hub.multiple_choice import add_benchmark_task
 from storyalign.hub.parquet_texts import search_texts
 from storyalign.hub.payload import Payload, collect
 from storyalign.hub.release_options import ReleaseOptions
-from storyalign.hub.released_rows import Dataset, dataset_of, is_sample
+from storyalign.hub.released_rows import SAMPLE_NAMES, Dataset, dataset_of, is_sample
 from storyalign.hub.row_checks import KIT_AUTHOR
 from storyalign.hub.withholding import withhold
 from storyalign.hub.writers import without_names
 
-SAMPLE_NAMES: dict[Dataset, str] = {"storyrmb": "storyrmb-sample", "story_preferences": "story_preferences-sample"}
-"""The only names under which the synthetic sample is released."""
+_OWN_CALL = re.compile(r'^rows = load_dataset\("([^"]+)"\)  # the folder of that name', re.MULTILINE)
+"""The line of a card that a build wrote, with the name the dataset has there."""
 
 _BELONGS = re.compile(
     r".*\.(?:parquet|md|png|jpe?g|gif|webp|svg)|(?:.*/)?(?:LICEN[CS]E|NOTICE|CITATION)[^/]*|eval\.yaml"
-    r"|withheld/original\.json|(?:croissant|dataset_infos|leakage|tokens|people_agreement)\.json"
+    r"|withheld/original\.json|(?:dataset_infos|leakage|tokens|people_agreement)\.json"
 )
 """Files that a dataset may hold beside its rows."""
 
@@ -56,15 +55,17 @@ def prepare_dataset(folder: Path, repo: str, work: Path, options: ReleaseOptions
         payload = without_names(payload, dataset, work, sample, options)
     payload = _licensed(payload, dataset, work, sample, options)
     if dataset == "storyrmb":
-        payload = add_benchmark_task(payload, work)
+        payload = add_benchmark_task(payload, work, sample)
     if dataset is not None:
         payload = _named(_with_sections(payload, dataset, options), repo)
-    return with_croissant(payload, repo, options.version)
+    return payload
 
 
 def _named(payload: Payload, repo: str) -> Payload:
-    """Write the repository's id into the code of the card, where the folder's name stands."""
-    card = re.sub(r'load_dataset\("[^"]+"', f'load_dataset("{repo}"', payload.text("README.md"))
+    """Write the repository's id into the card's code, in the place of this dataset's name and of no other's."""
+    card = payload.text("README.md")
+    for own in {*SAMPLE_NAMES, *_OWN_CALL.findall(card)}:
+        card = card.replace(f'load_dataset("{own}"', f'load_dataset("{repo}"')
     return payload.with_files({"README.md": card.replace("ORG/NAME", repo).encode()})
 
 

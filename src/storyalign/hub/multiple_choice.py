@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,28 @@ import yaml
 
 from storyalign.hub.card_configs import NewConfig, add_config
 from storyalign.hub.payload import Payload
-from storyalign.hub.released_rows import read_rows
+from storyalign.hub.released_rows import SAMPLE_NAMES, read_rows
 from storyalign.records import DIMENSIONS, SOURCES, Instance
 
 CONFIG = "multiple_choice"
 OVERALL = "storyrmb"
-"""The task over all instances."""
+"""The task over all instances; the sample's has the sample's name."""
 
 QUESTION = "Which of these stories would readers prefer as an answer to this premise?\n\n"
 
 
-def add_benchmark_task(payload: Payload, work: Path) -> Payload:
+def overall_task(sample: bool) -> str:
+    """Return the id of the task over all instances."""
+    return SAMPLE_NAMES["storyrmb"] if sample else OVERALL
+
+
+def add_benchmark_task(payload: Payload, work: Path, sample: bool) -> Payload:
     """Add the multiple-choice configuration and ``eval.yaml`` to the files of a StoryRMB folder.
 
     Args:
         payload: the folder's files.
         work: a folder for what is written.
+        sample: the rows are the kit's synthetic sample.
     """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for placed in read_rows(payload):
@@ -46,9 +52,10 @@ def add_benchmark_task(payload: Payload, work: Path) -> Payload:
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows, schema=_schema()), work / name, compression="zstd")
     splits = _splits({key: len(rows) for key, rows in groups.items()})
-    card = add_config(payload.text("README.md"), NewConfig(CONFIG, _features(), splits, _SECTION))
-    task_ids = [OVERALL, *(split for split in splits if split != "test")]
-    return payload.with_files({**files, "README.md": card.encode(), "eval.yaml": eval_yaml(task_ids).encode()})
+    section = _SECTION.replace("TASK", overall_task(sample))
+    card = add_config(payload.text("README.md"), NewConfig(CONFIG, _features(), splits, section))
+    tasks = {overall_task(sample): "test", **{split: split for split in splits if split != "test"}}
+    return payload.with_files({**files, "README.md": card.encode(), "eval.yaml": eval_yaml(tasks, sample).encode()})
 
 
 def as_question(instance: Instance) -> dict[str, Any]:
@@ -68,23 +75,30 @@ def as_question(instance: Instance) -> dict[str, Any]:
     }
 
 
-def eval_yaml(task_ids: Iterable[str]) -> str:
-    """Write ``eval.yaml`` with one task a split."""
+def eval_yaml(splits: Mapping[str, str], sample: bool) -> str:
+    """Write ``eval.yaml``.
+
+    Args:
+        splits: task id -> split.
+        sample: the rows are the kit's synthetic sample.
+    """
     field_spec = {"input": "question", "target": "answer", "choices": "choices"}
     tasks = [
         {
             "id": task,
             "config": CONFIG,
-            "split": "test" if task == OVERALL else task,
+            "split": split,
             "field_spec": field_spec.copy(),
             "solvers": [{"name": "multiple_choice"}],
             "scorers": [{"name": "choice"}],
         }
-        for task in task_ids
+        for task, split in splits.items()
     ]
     facts = {
-        "name": "StoryRMB",
-        "description": "Does a model prefer the story that people prefer? Top-1 accuracy among four for one premise.",
+        "name": "StoryRMB (synthetic sample)" if sample else "StoryRMB",
+        "description": "A synthetic sample to try the kit on, not StoryRMB: no figure says how good a model is."
+        if sample
+        else "Does a model prefer the story that people prefer? Top-1 accuracy among four for one premise.",
         "evaluation_framework": "inspect-ai",
         "tasks": tasks,
     }
@@ -114,13 +128,13 @@ def _schema() -> Any:
     return _features().arrow_schema.remove_metadata()
 
 
-_SECTION = f"""## As a multiple-choice task
+_SECTION = """## As a multiple-choice task
 
-The configuration `{CONFIG}` holds the same instances as questions for an LLM: `question`, `choices` in an order that
-the id decides, and `answer`, the place of the preferred story counted from 0. Its split `test` has all of them, the
-other splits have those of one dimension or one source. `eval.yaml` makes them tasks for
+The configuration `multiple_choice` holds the same instances as questions for an LLM: `question`, `choices` in an order
+that the id decides, and `answer`, the place of the preferred story counted from 0. Its split `test` has all of them,
+the other splits have those of one dimension or one source. `eval.yaml` makes them tasks for
 [Inspect](https://inspect.aisi.org.uk):
 
 ```sh
-inspect eval hf/ORG/NAME/{OVERALL} --model MODEL
+inspect eval hf/ORG/NAME/TASK --model MODEL
 ```"""

@@ -9,8 +9,9 @@ import orjson
 import yaml
 
 from storyalign.errors import DataError
-from storyalign.hub.multiple_choice import OVERALL
+from storyalign.hub.multiple_choice import OVERALL, overall_task
 from storyalign.hub.payload import Payload
+from storyalign.hub.released_rows import SAMPLE_NAMES
 from storyalign.records import row_digest
 from storyalign.text import digest
 
@@ -94,7 +95,7 @@ def posted_yaml(results: list[Result], benchmark: tuple[str, str]) -> str:
     entries = [
         EvalResultEntry(
             dataset_id=repo,
-            task_id=result.task,
+            task_id=overall_task(_is_sample(repo)) if result.task == OVERALL else result.task,
             value=result.accuracy,
             dataset_revision=revision,
             notes=f"top-1 accuracy, n={result.n}",
@@ -124,13 +125,18 @@ def _eval_result(result: Result, repo: str, revision: str) -> Any:
     return EvalResult(
         task_type="text-ranking",
         dataset_type=repo,
-        dataset_name="StoryRMB",
+        dataset_name="StoryRMB (synthetic sample)" if _is_sample(repo) else "StoryRMB",
         dataset_split="test",
         dataset_revision=revision,
         metric_type="accuracy",
         metric_name=f"top-1 accuracy{part}",
         metric_value=result.accuracy,
     )
+
+
+def _is_sample(repo: str) -> bool:
+    """Return whether a repository holds the synthetic sample, which is released under one name alone."""
+    return repo.rpartition("/")[2].lower() == SAMPLE_NAMES["storyrmb"]
 
 
 def _title(card: str) -> str:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from storyalign._version import __version__
 from storyalign.errors import RecipeError
-from storyalign.hub.card_facts import card_facts
 from storyalign.hub.card_lint import require_clean_card
 from storyalign.hub.hub_errors import hub_errors
 from storyalign.hub.payload import REPO_TYPES, Kind, Payload
@@ -56,7 +55,7 @@ def check(payload: Payload) -> None:
     """
     from huggingface_hub import get_token
 
-    require_clean_card(payload, card_facts(payload) if payload.kind in ("dataset", "model") else ())
+    require_clean_card(payload)
     refuse_secrets(payload, get_token())
 
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from storyalign.errors import DataError
-from storyalign.hub.dataset_release import SAMPLE_NAMES
 from storyalign.hub.manifest import Manifest, ReleasedRepository, describe
 from storyalign.hub.model_release import post_results
 from storyalign.hub.payload import Kind, Payload, collect
 from storyalign.hub.publish import Published
 from storyalign.hub.release import Preview, check, prepare, preview, release, require_token
 from storyalign.hub.release_options import Named, ReleaseOptions
-from storyalign.hub.released_rows import dataset_of, is_sample
+from storyalign.hub.released_rows import SAMPLE_NAMES, dataset_of, is_sample
 from storyalign.hub.space_variables import set_space_variables
 from storyalign.hub.verify import reward_of
 

@@ -33,7 +33,6 @@ class ReleaseOptions:
         tokenizer: counts the tokens that the card of a dataset names.
         against: evaluation sets that pairs are compared with.
         contact: whom to ask for the removal of a row, beside the repository's own page.
-        version: of the release, for descriptions.
         results: ``results.json`` of an evaluation of a model.
         benchmark: ``ORG/NAME`` and commit of the StoryRMB that they were measured on.
         salt: the file with the salt for people's keys.
@@ -47,7 +46,6 @@ class ReleaseOptions:
     tokenizer: Named | None = None
     against: tuple[Named, ...] = ()
     contact: str | None = None
-    version: str = "1.0.0"
     results: Path | None = None
     benchmark: tuple[str, str] | None = None
     salt: Path | None = None

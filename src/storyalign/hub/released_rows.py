@@ -19,6 +19,9 @@ from storyalign.records import BadRow, Instance, PreferencePair
 
 Dataset = Literal["storyrmb", "story_preferences"]
 
+SAMPLE_NAMES: dict[Dataset, str] = {"storyrmb": "storyrmb-sample", "story_preferences": "story_preferences-sample"}
+"""The only names under which the synthetic sample is released."""
+
 
 class PlacedRow(NamedTuple):
     """One row and its place."""

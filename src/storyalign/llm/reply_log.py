@@ -51,8 +51,8 @@ class ReplyLog:
     def __init__(self, folder: Path):
         self.folder = folder
         self.places: dict[tuple[str, str], Place] = {}
-        """The newest outcome of every request, by the row's id and the request's digest. Files have no order in time, so
-        an outcome of another request says nothing about this one."""
+        """The newest outcome of every request, by the row's id and the request's digest: files have no order in time,
+        so an outcome never hides that of another request."""
         self.prompt_tokens = self.reply_tokens = 0
         """Charged by all runs so far."""
         self._load()
