@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         base.tokenizer,
         data.train,
         data.validation,
-        peft_config=prepare.adapter_config(recipe.model, training, base.model.config.num_hidden_layers),
+        peft_config=prepare.adapter_config(recipe.model, training, base.model),
         callbacks=[stop],
         more_metrics=prepare.benchmark_metric(training, base.tokenizer),
     )

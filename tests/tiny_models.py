@@ -10,6 +10,12 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertTokenizer,
+    DebertaV2Config,
+    DebertaV2ForSequenceClassification,
+    DebertaV2Tokenizer,
     LlamaConfig,
     LlamaForCausalLM,
     LlamaForSequenceClassification,
@@ -18,6 +24,9 @@ from transformers import (
     PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForSequenceClassification,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    RobertaTokenizer,
 )
 
 torch.set_num_threads(1)  # threads would spend more time waiting for each other than on models of this size
@@ -127,5 +136,44 @@ def tiny_model_folder(
     tokenizer = tiny_tokenizer(**tokenizer_options)
     settings = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id, **(config or {})}
     tiny_model(kind, len(tokenizer), **settings).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+ENCODERS = ("bert", "deberta", "roberta")
+
+
+def tiny_encoder_folder(folder: Path, kind: str, **config: Any) -> Path:
+    """Save a tiny encoder of ``kind`` (one of ``ENCODERS``) with a reward head and its own kind of tokenizer."""
+    torch.manual_seed(21)
+    letters = [chr(code) for code in range(33, 127)]
+    shape: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "initializer_range": 0.3,
+        "num_labels": 1,
+        "max_position_embeddings": 514 if kind == "roberta" else 512,
+        **config,
+    }
+    tokenizer: Any
+    if kind == "bert":
+        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters), *WORDS]
+        tokenizer = BertTokenizer(vocab={piece: i for i, piece in enumerate(dict.fromkeys(pieces))})
+        shape |= {"vocab_size": len(tokenizer), "pad_token_id": 0}
+        model = BertForSequenceClassification(BertConfig(**shape))
+    elif kind == "deberta":
+        scored = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "▁", *letters, *(f"▁{word}" for word in WORDS)]
+        tokenizer = DebertaV2Tokenizer(vocab=[(piece, -float(i > 3)) for i, piece in enumerate(dict.fromkeys(scored))])
+        shape |= {"vocab_size": len(tokenizer), "pad_token_id": 0, "relative_attention": True}
+        shape |= {"position_biased_input": False, "type_vocab_size": 0, "pos_att_type": ["p2c", "c2p"]}
+        model = DebertaV2ForSequenceClassification(DebertaV2Config(**shape))
+    else:
+        byte_level = ["<s>", "<pad>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet()), "<mask>"]
+        tokenizer = RobertaTokenizer(vocab={piece: i for i, piece in enumerate(byte_level)}, merges=[])
+        shape |= {"vocab_size": len(tokenizer), "pad_token_id": 1, "type_vocab_size": 1}
+        model = RobertaForSequenceClassification(RobertaConfig(**shape))
+    model.eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -156,3 +156,26 @@ def test_a_premise_that_leaves_no_room_is_an_error_by_name():
     assert len(cut(whole, fixed + 1).story) == 1
     with pytest.raises(TooLongError, match=f"takes {fixed} tokens"):
         cut(whole, fixed)
+
+
+@pytest.mark.parametrize(
+    ("call", "day"),
+    [
+        ("strftime_now('%d %B %Y')", "26 July 2024"),
+        ('strftime_now( "%A, %Y-%m-%d" )', "Friday, 2024-07-26"),
+        ("strftime_now('%d %b %Y') if strftime_now is defined else ''", "26 Jul 2024"),
+    ],
+)
+def test_a_template_that_asks_for_today_gets_the_fixed_day(call, day):
+    tokenizer = tiny_tokenizer(template="{{ " + call + " }}\n" + CHATML)
+    fixed = tiny_tokenizer(template=day + "\n" + CHATML)
+    assert render(tokenizer, "the sea", "calm") == render(fixed, "the sea", "calm")
+    assert template_digest(tokenizer) == template_digest(fixed)
+    other = tiny_tokenizer(template="1 May 2020\n" + CHATML)
+    assert template_digest(tokenizer) != template_digest(other)  # the day is part of the signature
+
+
+def test_a_date_whose_format_is_made_up_on_the_way_is_refused():
+    tokenizer = tiny_tokenizer(template="{% set day = '%d' %}{{ strftime_now(day) }}\n" + CHATML)
+    with pytest.raises(ModelError, match="asks for today's date in a format that is no plain text"):
+        render(tokenizer, "the sea", "calm")

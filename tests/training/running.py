@@ -56,7 +56,7 @@ def build(*options: str) -> tuple[StoryRewardTrainer, Recipe]:
     recipe = parse_recipe(options)
     base = prepare.load_model(recipe.model, recipe.training)
     data = prepare.load_data(recipe, base.tokenizer)
-    adapter = prepare.adapter_config(recipe.model, recipe.training, base.model.config.num_hidden_layers)
+    adapter = prepare.adapter_config(recipe.model, recipe.training, base.model)
     trainer = StoryRewardTrainer(
         base.model, recipe.training, base.tokenizer, data.train, data.validation, peft_config=adapter
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,15 @@ def test_mixed_precision_keeps_the_head_in_fp32(tmp_path: Path) -> None:
     trainer.train()
     assert set(seen) == {torch.float32}
     assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
+
+
+def test_the_row_of_the_end_token_is_trained_though_the_base_pads_with_it(tmp_path: Path) -> None:
+    base = tiny_model_folder(tmp_path / "base", "llama-lm", pad="<|im_end|>", eos="<|im_end|>")
+    assert json.loads((base / "config.json").read_text())["pad_token_id"] == 2  # <|im_end|>
+    trainer, _ = build(*options(tmp_path, "--max_steps", "2", "--weight_decay", "0", count=8))
+    before = trainer.model.model.embed_tokens.weight.detach().clone()
+    trainer.train()
+    moved = (trainer.model.model.embed_tokens.weight != before).any(-1)
+    seen = {i for row in trainer.train_pairs.rows for key in ("chosen_ids", "rejected_ids") for i in row[key]}
+    assert 2 in seen and moved[2]
+    assert set(moved.nonzero().flatten().tolist()) <= seen

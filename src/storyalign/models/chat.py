@@ -6,7 +6,8 @@ tokenised as a template, the two texts as plain text. So a story that holds ``<|
 cannot end its own turn, and templates that edit the assistant's text (Qwen3 removes reasoning from it) cannot touch it.
 
 For texts without such markers and without white space at their ends, the ids are those of
-``tokenizer.apply_chat_template``. A tokenizer without a template gets premise, blank line, story, end-of-text token.
+``tokenizer.apply_chat_template``. A tokenizer without a template gets premise, blank line, story, end-of-text token; an
+encoder's gets its own pair of texts.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from storyalign.errors import ModelError
+from storyalign.models.text_pairs import pair_frame
 from storyalign.text import digest
 
 if TYPE_CHECKING:
@@ -26,8 +29,11 @@ if TYPE_CHECKING:
 Keep = Literal["head", "tail", "middle"]
 """Which part of a story stays when it is too long."""
 
+_CALL = re.compile(r"\bstrftime_now\s*\(")
+_ASKS_FOR_TODAY = re.compile(_CALL.pattern + r"""\s*("[^"\\]*"|'[^'\\]*')\s*\)""")
 _PREMISE, _STORY = "STORYALIGNpremise", "STORYALIGNstory"
-FIXED_DATE = "26 Jul 2024"  # the default date of the Llama 3 templates: ids must not change with the calendar
+_TODAY = date(2024, 7, 26)  # the default date of the Llama 3 templates: ids must not change with the calendar
+FIXED_DATE = _TODAY.strftime("%d %b %Y")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,25 @@ def template_digest(tokenizer: PreTrainedTokenizerBase) -> str:
     return digest(*frame.pieces, *ids)
 
 
+def with_fixed_date(template: str, name: str) -> str:
+    """Put the fixed date where a chat template asks for today's, so that each day renders the same ids.
+
+    Args:
+        template: of a tokenizer.
+        name: of the model, for the error.
+
+    Raises:
+        ModelError: the template makes up the date's format as it runs.
+    """
+    fixed = _ASKS_FOR_TODAY.sub(lambda call: repr(_TODAY.strftime(call[1][1:-1])), template)
+    if _CALL.search(fixed):
+        raise ModelError(
+            f"{name}: its chat template asks for today's date in a format that is no plain text, so rewards would "
+            "change with the calendar; write the date into chat_template.jinja"
+        )
+    return fixed
+
+
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """What a tokenizer puts around the two texts, and how it reads plain text."""
@@ -146,11 +171,15 @@ def _frame(tokenizer: PreTrainedTokenizerBase) -> _Frame:
     known = _frames.get(tokenizer)
     if known is not None and known.source == source:
         return known
-    pieces = _pieces(tokenizer)
-    opening, middle, closing = (tuple(ids) for ids in _encode(tokenizer, list(pieces)))
-    frame = _Frame(
-        source, pieces, _one_bos(tokenizer, opening), middle, closing, _markers(tokenizer), _anchor(tokenizer)
-    )
+    pair = pair_frame(tokenizer)
+    if pair is not None:
+        opening, middle, closing = (" ".join(tokenizer.convert_ids_to_tokens(list(part))) for part in pair)
+        frame = _Frame(source, (opening, middle, closing), *pair, _markers(tokenizer), anchor="")
+    else:
+        pieces = _pieces(tokenizer)
+        before, between, after = (tuple(ids) for ids in _encode(tokenizer, list(pieces)))
+        before = _one_bos(tokenizer, before)
+        frame = _Frame(source, pieces, before, between, after, _markers(tokenizer), _anchor(tokenizer))
     _frames[tokenizer] = frame
     return frame
 
@@ -161,7 +190,12 @@ def _pieces(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str, str]:
     messages = [{"role": "user", "content": _PREMISE}, {"role": "assistant", "content": _STORY}]
     name = tokenizer.name_or_path
     try:
-        text = str(tokenizer.apply_chat_template(messages, tokenize=False, date_string=FIXED_DATE))
+        template = with_fixed_date(tokenizer.get_chat_template(), name)
+        text = str(
+            tokenizer.apply_chat_template(messages, chat_template=template, tokenize=False, date_string=FIXED_DATE)
+        )
+    except ModelError:
+        raise
     except Exception as error:  # a template is a program of its own; whatever it raises, it cannot be used
         raise ModelError(f"{name}: its chat template fails on a user and an assistant turn ({error})") from error
     if text.count(_PREMISE) != 1 or text.count(_STORY) != 1 or text.index(_PREMISE) > text.index(_STORY):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from storyalign.errors import MissingExtraError, ModelError
 from storyalign.models.base_model import resolve_base as resolve_base
 from storyalign.models.removed_names import removed_names
+from storyalign.models.text_pairs import pass_token_types
 
 try:
     import torch
@@ -53,9 +54,15 @@ class RewardModel:
 
     @property
     def max_length(self) -> int | None:
-        """Tokens that the model was made for, where its configuration says so."""
-        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        return int(limit) if limit else None
+        """Tokens that the model was made for, where its configuration or its table of positions says so."""
+        stated = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        limits = [int(stated)] if stated else []
+        for name, table in self.model.named_modules():
+            if name.endswith("position_embeddings") and isinstance(table, torch.nn.Embedding):
+                # RoBERTa and its kin number positions from the padding id on: 514 rows serve 512 tokens.
+                unused = 0 if table.padding_idx is None else table.padding_idx + 1
+                limits.append(table.num_embeddings - unused)
+        return min(limits, default=None)
 
 
 def load_reward_model(
@@ -98,6 +105,7 @@ def load_reward_model(
     source = folder if base_folder is None or (folder / "tokenizer_config.json").is_file() else base_folder
     tokenizer = load_tokenizer(source, trust_remote_code=trust_remote_code)
     separate_padding(model, tokenizer)
+    pass_token_types(model, tokenizer)
     keep_head_in_fp32(model)
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     model.to(chosen).eval()  # type: ignore[arg-type]
@@ -118,6 +126,20 @@ def separate_padding(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
             tokenizer.pad_token = spare or tokenizer.eos_token
     for config in (model.config, model.config.get_text_config()):
         config.pad_token_id = tokenizer.pad_token_id
+
+
+def head_modules(model: PreTrainedModel) -> list[str]:
+    """Return the modules with weights beside the body: ``score``, or an encoder's ``pooler`` and ``classifier``."""
+    return [
+        name
+        for name, module in model.named_children()
+        if name != model.base_model_prefix and next(module.parameters(), None) is not None
+    ]
+
+
+def label_reward(model: PreTrainedModel) -> None:
+    """Name the one label of a reward model in its configuration."""
+    model.config.id2label, model.config.label2id = {0: "reward"}, {"reward": 0}
 
 
 def keep_head_in_fp32(model: torch.nn.Module) -> None:
@@ -179,10 +201,12 @@ def _load_adapter(folder: Path, base_folder: Path, dtype: DType, trust: bool, at
     from safetensors import safe_open
 
     _require_safetensors(folder, "adapter_model")
+    base, new_head = _load(base_folder, "fp32", trust, attention, allow_new_head=True)
     with safe_open(folder / "adapter_model.safetensors", "pt") as file:
-        if not any("score" in key.split(".") for key in file.keys()):  # noqa: SIM118
-            raise ModelError(f"{folder}: the adapter holds no reward head; train it with modules_to_save: [score]")
-    base, _ = _load(base_folder, "fp32", trust, attention, allow_new_head=True)
+        held = {part for key in file.keys() for part in key.split(".")}  # noqa: SIM118
+    if new_head and not held.issuperset(head := head_modules(base)):
+        names = ", ".join(head)
+        raise ModelError(f"{folder}: the adapter holds no reward head; train it with modules_to_save: [{names}]")
     with _quiet_loading(), _as_model_error(f"{folder}: cannot be loaded"):
         merged = PeftModel.from_pretrained(base, folder).merge_and_unload()
     return merged.to(DTYPES[dtype])  # type: ignore[no-any-return]

@@ -14,7 +14,10 @@ from storyalign.errors import ModelError
 from storyalign.models.base_model import resolve_base
 from storyalign.models.chat import Conversation, TooLongError, render_many
 from storyalign.models.loading import DType, RewardModel, load_reward_model
+from storyalign.models.packed import one_by_one
+from storyalign.models.text_pairs import pair_frame
 from storyalign.scoring.findings import Finding
+from storyalign.scoring.reward_heads import reward_of, reward_token
 from storyalign.scoring.reward_models import RewardModelScorer
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.run import Scorer
@@ -75,6 +78,7 @@ def examine_reward_model(
         return
     yield from _template(loaded, conversation)
     yield from _begin_and_end(loaded, conversation)
+    yield from _read_at(loaded, conversation)
     yield from _vocabulary(loaded)
     limit = max_length or loaded.max_length
     yield from _context(loaded, limit, instances)
@@ -145,6 +149,11 @@ def _head(model: torch.nn.Module) -> Iterator[Finding]:
 
 def _template(loaded: RewardModel, conversation: Conversation) -> Iterator[Finding]:
     tokenizer = loaded.tokenizer
+    if (pair := pair_frame(tokenizer)) is not None:
+        texts = zip(pair, ("premise", "story", ""), strict=True)
+        parts = [part for ids, text in texts for part in (tokenizer.decode(list(ids)), text) if part]
+        yield Finding("note", "chat template", f"none: the tokenizer's own pair of texts is used, {' '.join(parts)}")
+        return
     if not tokenizer.chat_template:
         text = "none: premise, blank line, story and the end token are used; make sure that the training did the same"
         yield Finding("caution", "chat template", text)
@@ -174,8 +183,36 @@ def _begin_and_end(loaded: RewardModel, conversation: Conversation) -> Iterator[
     if special.intersection(conversation.after):
         yield Finding("ok", "end token", f"a conversation ends with {ending!r}")
     else:
-        text = f"a conversation ends with {ending or 'the story'!r} and no end token; the reward is read there"
+        text = f"a conversation ends with {ending or 'the story'!r} and no end token"
         yield Finding("caution", "end token", text)
+
+
+def _read_at(loaded: RewardModel, conversation: Conversation) -> Iterator[Finding]:
+    """Find the tokens whose last states move the reward, by its gradient."""
+    body = getattr(loaded.model, loaded.model.base_model_prefix, None)
+    states: list[torch.Tensor] = []
+    if not isinstance(body, torch.nn.Module):
+        return
+    ids, own = conversation.ids, list(reward_token(loaded.model.config))
+    ids += own if ids[-len(own) :] != own else []
+    hook = body.register_forward_hook(lambda _module, _inputs, output: states.append(output[0]))
+    try:
+        reward = reward_of(one_by_one(loaded.model, [torch.tensor(ids)])[0], loaded.name).sum()
+    finally:
+        hook.remove()
+    if not reward.requires_grad or not states or not states[0].requires_grad:
+        return
+    slopes = torch.autograd.grad(reward, states[0], allow_unused=True)[0]
+    if slopes is None or slopes.shape[:-1] != (1, len(ids)):
+        return
+    places = slopes[0].ne(0).any(-1).nonzero().flatten().tolist()
+    if len(places) > 1:
+        yield Finding("ok", "reward token", f"the reward is read at {len(places)} of {len(ids)} tokens")
+    elif places:
+        names = {0: "the first token", len(ids) - 1: "the last token"}
+        where = names.get(places[0], f"token {places[0] + 1} of {len(ids)}")
+        token = loaded.tokenizer.convert_ids_to_tokens(ids[places[0]])
+        yield Finding("ok", "reward token", f"the reward is read at {where}, {token!r}")
 
 
 def _vocabulary(loaded: RewardModel) -> Iterator[Finding]:

@@ -19,8 +19,8 @@ def reward_token(config: Any) -> tuple[int, ...]:
     return () if token is None else (int(token),)
 
 
-def read_reward(output: Any, name: str) -> float:
-    """Take the reward of one conversation out of what the model returned; it may be NaN or infinite.
+def reward_of(output: Any, name: str) -> torch.Tensor:
+    """Return the reward of one conversation from what the model returned: one number, perhaps NaN or infinite.
 
     Raises:
         ModelError: there is no single number to take.
@@ -39,4 +39,4 @@ def read_reward(output: Any, name: str) -> float:
         raise ModelError(
             f"{name}: the model returned {list(value.shape)} figures for one story; a reward model gives 1"
         )
-    return float(value.float().item())
+    return value

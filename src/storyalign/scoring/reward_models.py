@@ -17,7 +17,7 @@ from storyalign.models.loading import DType, RewardModel, load_reward_model
 from storyalign.models.packed import enable, one_by_one, packed_rewards
 from storyalign.records import Reward
 from storyalign.scoring.conversations import Conversations, Outcome
-from storyalign.scoring.reward_heads import read_reward, reward_token
+from storyalign.scoring.reward_heads import reward_of, reward_token
 from storyalign.scoring.reward_store import Request
 from storyalign.text import digest
 
@@ -141,7 +141,7 @@ class RewardModelScorer:
         model = self.loaded.model
         if self.packed:
             return [float(r) for r in packed_rewards(model, segments).tolist()]
-        return [read_reward(output, self.name) for output in one_by_one(model, segments)]
+        return [float(reward_of(output, self.name).float().item()) for output in one_by_one(model, segments)]
 
 
 def load_scorer(

@@ -167,7 +167,6 @@ class ModelRecipe(ModelConfig):
             ]  # PEFT reads a single name as a pattern for whole paths
         self.lora_target_modules = self.lora_target_modules or "all-linear"  # type: ignore[assignment]
         self.lora_task_type = "SEQ_CLS"
-        self.lora_modules_to_save = sorted({*(self.lora_modules_to_save or ()), "score"})
 
 
 @dataclass

@@ -84,9 +84,10 @@ def resolved_yaml(recipe: Recipe) -> str:
 
 def _merge(folder: Path) -> None:
     """Replace an adapter by the whole model with the adapter in its weights."""
-    from storyalign.models.loading import load_reward_model
+    from storyalign.models.loading import label_reward, load_reward_model
 
     merged = load_reward_model(folder, device="cpu")
+    label_reward(merged.model)
     whole = folder.with_name(f"{folder.name}.whole")
     shutil.rmtree(whole, ignore_errors=True)
     merged.model.save_pretrained(whole)

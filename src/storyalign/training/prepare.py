@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from storyalign.errors import RecipeError
-from storyalign.models.loading import RewardModel, load_reward_model
+from storyalign.models.chat import with_fixed_date
+from storyalign.models.loading import RewardModel, head_modules, label_reward, load_reward_model
 from storyalign.models.packed import enable
 from storyalign.training.arguments import DataRecipe, ModelRecipe, Recipe, TrainingRecipe
 from storyalign.training.benchmark_metric import BenchmarkMetric
@@ -62,10 +63,14 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
         device="cpu",
         allow_new_head=True,
     )
+    if isinstance(loaded.tokenizer.chat_template, str):  # saved with the model: every tool then reads the same date
+        loaded.tokenizer.chat_template = with_fixed_date(loaded.tokenizer.chat_template, loaded.name)
     limit = loaded.max_length
     if training.max_length is None or (limit is not None and training.max_length > limit):
         training.max_length = limit
-    loaded.model.config.id2label, loaded.model.config.label2id = {0: "reward"}, {"reward": 0}
+    label_reward(loaded.model)
+    # Its row gets no gradient, and in many base models it is the end token. Nothing is padded here: all rows train.
+    loaded.model.get_input_embeddings().padding_idx = None
     keep_lower(loaded.model, training.keep_layers)
     if training.use_liger_kernel:
         use_liger(loaded.model, training)
@@ -131,13 +136,18 @@ def _layers(model: PreTrainedModel, option: str, layers: int) -> torch.nn.Module
     return stack
 
 
-def adapter_config(model: ModelRecipe, training: TrainingRecipe, n_layers: int) -> PeftConfig | None:
-    """Give the LoRA settings of a recipe, None where LoRA is not asked for; frozen layers get no adapter."""
+def adapter_config(recipe: ModelRecipe, training: TrainingRecipe, model: PreTrainedModel) -> PeftConfig | None:
+    """Return the LoRA settings of a recipe, None where LoRA is not asked for.
+
+    The reward head is trained in full; frozen layers get no adapter.
+    """
     from trl.trainer.utils import get_peft_config
 
-    config: Any | None = get_peft_config(model)
-    if config is not None and training.freeze_layers:
-        config.layers_to_transform = list(range(training.freeze_layers, n_layers))
+    config: Any | None = get_peft_config(recipe)
+    if config is not None:
+        config.modules_to_save = sorted({*(config.modules_to_save or ()), *head_modules(model)})
+        if training.freeze_layers:
+            config.layers_to_transform = list(range(training.freeze_layers, model.config.num_hidden_layers))
     return config
 
 
