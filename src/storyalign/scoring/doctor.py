@@ -151,7 +151,7 @@ def _template(loaded: RewardModel, conversation: Conversation) -> Iterator[Findi
     tokenizer = loaded.tokenizer
     if (pair := pair_frame(tokenizer)) is not None:
         texts = zip(pair, ("premise", "story", ""), strict=True)
-        parts = [part for ids, text in texts for part in (tokenizer.decode(list(ids)), text) if part]
+        parts = [part for ids, text in texts for part in (str(tokenizer.decode(list(ids))), text) if part]
         yield Finding("note", "chat template", f"none: the tokenizer's own pair of texts is used, {' '.join(parts)}")
         return
     if not tokenizer.chat_template:

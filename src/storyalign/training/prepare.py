@@ -70,7 +70,7 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
         training.max_length = limit
     label_reward(loaded.model)
     # Its row gets no gradient, and in many base models it is the end token. Nothing is padded here: all rows train.
-    loaded.model.get_input_embeddings().padding_idx = None
+    loaded.model.get_input_embeddings().padding_idx = None  # type: ignore[assignment]
     keep_lower(loaded.model, training.keep_layers)
     if training.use_liger_kernel:
         use_liger(loaded.model, training)
