@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -25,15 +26,40 @@ KEYS = {
     "AWS Access Key": "AKIA" + "ZQ3DT4EXAMPLEK7F"[:16],
     "GitHub Token": "ghp_" + LETTERS[:36],
     "OpenAI Token": "sk-" + LETTERS[:20] + "T3BlbkFJ" + LETTERS[20:40],
-    "OpenAI project key": "sk-proj-" + LETTERS,
-    "Anthropic key": "sk-ant-" + "api03-" + LETTERS,
     "Google key": "AIza" + LETTERS[:35],
+    "Cerebras key": "csk-" + "a1b2" * 12,
+    "Databricks token": "dapi" + "a1b2" * 8,
+    "DigitalOcean token": "dop_v1_" + "a1b2" * 16,
+    "Docker Hub token": "dckr_pat_" + LETTERS[:27],
+    "Fireworks key": "fw_" + LETTERS[10:34],
+    "GitHub fine-grained token": "github_pat_" + LETTERS[:22] + "_" + LETTERS,
+    "Google OAuth secret": "GOCSPX-" + LETTERS[8:36],
+    "Groq key": "gsk_" + LETTERS + LETTERS[:6],
+    "LangSmith key": "lsv2_pt_" + "a1b2" * 8 + "_0123456789",
+    "npm token": "npm_" + LETTERS[:36],
+    "NVIDIA key": "nvapi-" + LETTERS + LETTERS[:18],
+    "Perplexity key": "pplx-" + LETTERS,
+    "Pinecone key": "pcsk_" + LETTERS,
+    "Replicate token": "r8_" + LETTERS[:37],
+    "Tavily key": "tvly-" + "dev-" + LETTERS[:32],
+    "Together key": "tgp_v1_" + LETTERS[:43],
+    "Weights & Biases key": "wandb_v1_" + LETTERS,
+    "xAI key": "xai-" + LETTERS + LETTERS[:34],
+    "Zhipu key": "a1b2c3d4" * 4 + "." + LETTERS[20:36],
     "Private Key": "-----BEGIN " + "OPENSSH PRIVATE KEY-----",
     "Slack Token": "xoxb-" + "123456789012-123456789012-" + LETTERS[:24],
     "Basic Auth Credentials": "https://keeper:" + "l1ghth0use@example.org/data",
     "JSON Web Token": "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
     + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0"
     + ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+}
+
+
+SK_KEYS = {
+    "DeepSeek or DashScope": "sk-" + "a1b2c3d4" * 4,
+    "OpenRouter": "sk-or-v1-" + "a1b2" * 16,
+    "OpenAI project": "sk-proj-" + LETTERS,
+    "Anthropic": "sk-ant-" + "api03-" + LETTERS,
 }
 
 
@@ -55,12 +81,53 @@ def test_a_key_in_a_story(rule: str, tmp_path: Path) -> None:
     assert ("data/rows.parquet, row b, rejected", rule) in found
 
 
-@pytest.mark.parametrize(
-    "line", ['api_key: "9f8e7d6c5b4a39281706"', "AUTH_TOKEN=9f8e7d6c5b4a39281706", "password = 'correct-horse'"]
-)
-def test_a_key_by_its_name_in_settings(line: str) -> None:
-    assert [s.rule for s in find_secrets(payload(recipe_dot_yaml=line.encode()))] == ["a key by its name"]
-    assert not list(find_secrets(payload(README_dot_md=line.encode())))
+SECRET = "9f8e7d6c" + "5b4a39281706"
+ASSIGNED = {
+    "YAML": f'api_key: "{SECRET}"',
+    "shell": f"export MISTRAL_API_KEY={SECRET}",
+    "JSON": f'{{"OPENAI_API_KEY": "{SECRET}"}}',
+    "JSON in JSON": f'"{{\\"HF_TOKEN\\": \\"{SECRET}\\"}}"',
+    "Python": f"os.environ['CLIENT_SECRET'] = '{SECRET}'",
+    "AWS": f"aws_secret_access_key = {SECRET}",
+    "camel": f'"apiKey" : "{SECRET}"',
+    "header": f"-H 'Authorization: Bearer {SECRET}'",
+    "netrc": f"machine api.example.org login keeper password {SECRET}",
+}
+
+
+@pytest.mark.parametrize("file", ["README_dot_md", "notes_dot_txt", "config_dot_json", "recipe_dot_yaml"])
+@pytest.mark.parametrize("line", ASSIGNED.values(), ids=ASSIGNED)
+def test_a_key_by_its_name(line: str, file: str) -> None:
+    found = list(find_secrets(payload(**{file: b"one\n" + line.encode()})))
+    assert {(s.place.rpartition(":")[2], s.rule) for s in found} == {("2", "a key by its name")}
+
+
+@pytest.mark.parametrize("text", [*ASSIGNED.values(), *SK_KEYS.values()], ids=[*ASSIGNED, *SK_KEYS])
+def test_a_key_in_any_column(text: str, tmp_path: Path) -> None:
+    message = {"role": "user", "content": f"She read: {text} and wept."}
+    table = pa.table({"id": ["a", "b"], "messages": [[], [message]], "kind": pa.array(["x", text]).dictionary_encode()})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    found = list(find_secrets(Payload("dataset", tmp_path, {"data/rows.parquet": tmp_path / "rows.parquet"})))
+    rule = "sk- key" if text in SK_KEYS.values() else "a key by its name"
+    assert {s for s in found if s.rule == rule} == {
+        (f"data/rows.parquet, row b, {column}", rule) for column in ("messages", "kind")
+    }
+
+
+def test_a_password_in_settings_alone() -> None:
+    line = b"password = 'correct-horse'"
+    assert [s.rule for s in find_secrets(payload(recipe_dot_yaml=line))] == ["a password"]
+    assert not list(find_secrets(payload(README_dot_md=line)))
+
+
+def test_real_stories_are_no_alarm() -> None:
+    """All texts of the judged sets: 0 alarms."""
+    folder = os.environ.get("STORYALIGN_REAL_DATA")
+    if not folder:
+        pytest.skip("STORYALIGN_REAL_DATA is not set")
+    files = {path.name: path for path in Path(folder).glob("*.jsonl")}
+    assert files
+    assert list(find_secrets(Payload("dataset", Path(folder), files))) == []
 
 
 def test_what_is_no_key(tmp_path: Path) -> None:
@@ -71,6 +138,9 @@ def test_what_is_no_key(tmp_path: Path) -> None:
             "token = os.environ['HF_TOKEN']",
             "The secret: nobody asked. Her password was a smile.",
             "hf_home, ghp, sk-learn, https://example.org/a:b@c",
+            'export HF_TOKEN=$MY_TOKEN; OPENAI_API_KEY="your key here"; "eos_token": "reserved_special_token_250"',
+            "key_variable: ANTHROPIC_API_KEY, or another-variable-1234",
+            "The sk-ateboarding-champions-of-nowhere met the machine that asks for login and password.",
         ]
     )
     assert not list(find_secrets(payload(recipe_dot_yaml=harmless.encode(), README_dot_md=harmless.encode())))

@@ -19,7 +19,7 @@ class Found(NamedTuple):
 
 
 def search_texts(path: Path, pattern: str) -> Iterator[Found]:
-    """Give each text (also in lists) that fits a regular expression in RE2's syntax.
+    """Yield each text (also in lists and structs) that fits a regular expression in RE2's syntax.
 
     Raises:
         DataError: the file is no readable Parquet.
@@ -30,12 +30,11 @@ def search_texts(path: Path, pattern: str) -> Iterator[Found]:
     for batch in read_batches(path):
         ids = batch.column("id").to_pylist() if "id" in batch.schema.names else None
         for name in batch.schema.names:
-            texts, rows = _flat(batch.column(name))
-            if texts is None:
-                continue
-            for at in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, pattern), False)).to_pylist():
-                row = at if rows is None else rows[at].as_py()
-                yield Found(str(ids[row]) if ids else str(start + row + 1), name, texts[at].as_py())
+            for texts, rows in _texts(batch.column(name)):
+                hits = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+                for at in pc.indices_nonzero(hits).to_pylist():
+                    row = at if rows is None else rows[at].as_py()
+                    yield Found(str(ids[row]) if ids else str(start + row + 1), name, texts[at].as_py())
         start += batch.num_rows
 
 
@@ -74,13 +73,19 @@ def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
         raise DataError(f"{path}: no readable Parquet ({error}); build it again") from error
 
 
-def _flat(column: Any) -> tuple[Any, Any]:
-    """Texts of a column, and the row of each where the column holds lists; None for columns of other types."""
+def _texts(column: Any, rows: Any = None) -> Iterator[tuple[Any, Any]]:
+    """Yield all texts of a column, also those in lists and structs, and the row of each; None where it is its place."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return column, None
-    if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
-        return column.flatten(), pc.list_parent_indices(column)
-    return None, None
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        yield from _texts(column.dictionary_decode(), rows)
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield column, rows
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        parents = pc.list_parent_indices(column)
+        yield from _texts(column.flatten(), parents if rows is None else rows.take(parents))
+    elif pa.types.is_struct(kind):
+        for field in column.flatten():
+            yield from _texts(field, rows)

@@ -1,8 +1,9 @@
 """Find what looks like a key or password before it leaves the machine.
 
-Files are read whole by the detectors of `detect-secrets` that know a key by its form, plus rules for forms that it does
-not know. Detectors that go by entropy are left out: every digest in a card would be an alarm. Texts in Parquet are
-looked through with one pattern first, so that gigabytes of stories take minutes, not hours.
+Three things are looked for, in every file and in every text of a Parquet file: forms that the detectors of
+`detect-secrets` know, the providers' own prefixes, which it mostly lacks, and assignments to a name like
+``OPENAI_API_KEY``. Detectors that go by entropy are left out: every digest in a card would be an alarm. Texts in Parquet
+are searched with one pattern first, so that gigabytes of stories take minutes, not hours.
 """
 
 from __future__ import annotations
@@ -40,18 +41,44 @@ DETECTORS = (
 """Detectors of detect-secrets that know a key by its form."""
 
 RULES = {
-    "Hugging Face token": re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}"),
-    "Anthropic key": re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
-    "OpenAI project key": re.compile(r"\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}"),
-    "Google key": re.compile(r"\bAIza[A-Za-z0-9_-]{35}"),
+    "Hugging Face token": r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}",
+    "sk- key": r"\bsk-[A-Za-z0-9_-]{20,}",  # OpenAI, Anthropic, OpenRouter, DeepSeek, DashScope, Moonshot and others
+    "Cerebras key": r"\bcsk-[a-z0-9]{32,}",
+    "Databricks token": r"\bdapi[0-9a-f]{32}\b",
+    "DigitalOcean token": r"\bdo[opr]_v1_[0-9a-f]{64}",
+    "Docker Hub token": r"\bdckr_[po]at_[A-Za-z0-9_-]{27,}",
+    "Fireworks key": r"\bfw_[A-Za-z0-9]{22,}",
+    "GitHub fine-grained token": r"\bgithub_pat_[A-Za-z0-9_]{22,}",
+    "Google key": r"\bAIza[A-Za-z0-9_-]{35}",
+    "Google OAuth secret": r"\bGOCSPX-[A-Za-z0-9_-]{28}",
+    "Groq key": r"\bgsk_[A-Za-z0-9]{40,}",
+    "LangSmith key": r"\blsv2_[a-z]{2}_[0-9a-f]{32}",
+    "npm token": r"\bnpm_[A-Za-z0-9]{36}",
+    "NVIDIA key": r"\bnvapi-[A-Za-z0-9_-]{40,}",
+    "Perplexity key": r"\bpplx-[A-Za-z0-9]{40,}",
+    "Pinecone key": r"\bpcsk_[A-Za-z0-9_]{40,}",
+    "Replicate token": r"\br8_[A-Za-z0-9]{30,}",
+    "Tavily key": r"\btvly-[A-Za-z0-9-]{28,}",
+    "Together key": r"\btgp_v1_[A-Za-z0-9_-]{30,}",
+    "Weights & Biases key": r"\bwandb_v1_[A-Za-z0-9_]{40,}",
+    "xAI key": r"\bxai-[A-Za-z0-9]{40,}",
+    "Zhipu key": r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}\b",
 }
-"""Forms that detect-secrets does not know."""
+"""Prefixes and lengths as the providers document them, in RE2's syntax; a match counts where it holds a digit."""
 
-ASSIGNMENT = re.compile(
-    r"""(?i)\b(?:api|access|auth|secret|private)[_-]?(?:key|token|secret)\b["']?\s*[:=]\s*["']?([^\s"'<>{}$]{12,})"""
-    r"""|\b(?:password|passwd)\b["']?\s*[:=]\s*["']([^\s"'<>{}$]{6,})["']"""
+ASSIGNMENTS = (
+    # shell, .env, YAML, TOML, JSON, Python: OPENAI_API_KEY=..., "HF_TOKEN": "...", os.environ["X_SECRET"] = "..."
+    r"[A-Z0-9]_(?:API_?KEY|ACCESS_KEY|SECRET_KEY|TOKEN|SECRET|PASSWORD)"
+    r"""(?:\\?["']\]?)?\s*(?::|=|=>)\s*\\?["']?([^\s"'\\<>{}$()\[\],;]{12,})""",
+    r"""(?i:(?:\b|_)(?:api|access|auth|secret|private)[_-]?(?:key|token|secret)\\?["']?\]?\s*(?::|=|=>)\s*\\?["']?)"""
+    r"""([^\s"'\\<>{}$()\[\],;]{12,})""",
+    r"(?i:\bauthorization\\?[\"']?\s*[:=]\s*\\?[\"']?(?:bearer|basic|token)\s+)([A-Za-z0-9._~+/=-]{12,})",
+    r"(?:\bmachine\s+\S+\s+|\bdefault\s+)(?:login\s+\S+\s+)(?:account\s+\S+\s+)?password\s+(\S+)",  # netrc
 )
-"""A name that says key or password, with a value; looked for in settings and code only."""
+"""A name that says key, with a value; the value counts where it holds a digit, so that no sentence is an alarm."""
+
+PASSWORD = re.compile(r"""(?i)\b(?:password|passwd)\b["']?\s*[:=]\s*["']([^\s"'<>{}$]{6,})["']""")
+"""Looked for in settings and code only: in a story somebody may tell a password."""
 
 SETTINGS = {".cfg", ".env", ".ini", ".py", ".sh", ".toml", ".yaml", ".yml"}
 KEY_FILES = {".env", ".netrc", ".npmrc", ".pypirc", "credentials", "id_ed25519", "id_rsa", "stored_tokens", "token"}
@@ -60,10 +87,21 @@ KEY_FILES = {".env", ".netrc", ".npmrc", ".pypirc", "credentials", "id_ed25519",
 MAX_HEADER = 100_000_000
 """Bytes; safetensors allows no longer header."""
 
-_IN_STORIES = (
-    r"\bhf_\w{30}|\bgh[opsu]_\w{30}|github_pat_|\bA[KS]IA[A-Z0-9]{16}|\bsk-[\w-]{20}|\bAIza[\w-]{35}|\bglpat-|\bxox[abprs]-"
-    r"|-----BEGIN |\beyJ[\w-]{10,}\.|\bnpm_\w{30}|pypi-AgE|\bSG\.[\w-]{20}|\b[rs]k_live_|\bsq0|://[^\s/:@]+:[^\s/:@]+@"
+_COMPILED = {
+    **{rule: re.compile(pattern) for rule, pattern in RULES.items()},
+    **{f"assignment {number}": re.compile(pattern) for number, pattern in enumerate(ASSIGNMENTS)},
+}
+_IN_STORIES = "|".join(
+    (
+        *RULES.values(),
+        *ASSIGNMENTS,
+        r"\bgh[opsur]_\w{30}|\bgl[a-z]{2,5}-|\bGR1348941|(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",
+        r"\bxox[abposr]-|hooks\.slack\.com|BEGIN [A-Z2 ]*PRIVATE|PuTTY-User|\beyJ[\w-]{10,}\.|_authToken|pypi-AgE",
+        r"\bSG\.[\w-]{20}|[rs]k_live_|\bsq0|://[^\s/:@]+:[^\s/:@]+@|AccountKey=|[0-9a-z]{32}-us\d",
+        r"[MNO][\w-]{23,25}\.[\w-]{6}\.|\d{8,10}:[\w-]{35}",
+    )
 )
+"""Whatever one of the rules or detectors may take for a key."""
 
 
 class Secret(NamedTuple):
@@ -127,10 +165,13 @@ def _keys(text: str, settings: bool, token: str | None) -> Iterator[tuple[str, s
         return
     for detector in _detectors():
         yield from ((detector.secret_type, str(value)) for value in detector.analyze_string(text))
-    for rule, pattern in RULES.items():
-        yield from ((rule, match.group()) for match in pattern.finditer(text))
+    for rule, pattern in _COMPILED.items():
+        for match in pattern.finditer(text):
+            value = match[match.lastindex or 0]
+            if any(character.isdigit() for character in value):
+                yield "a key by its name" if rule.startswith("assignment") else rule, match.group()
     if settings:
-        yield from (("a key by its name", match.group()) for match in ASSIGNMENT.finditer(text))
+        yield from (("a password", match.group()) for match in PASSWORD.finditer(text))
 
 
 def _as_text(data: bytes) -> str:
