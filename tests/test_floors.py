@@ -16,7 +16,10 @@ import storyalign
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "storyalign"
 
-GROUND = ("__init__", "_version", "accuracy", "bootstrap", "errors", "files", "krippendorff_alpha", "records", "text")
+GROUND = (
+    *("__init__", "_version", "accuracy", "bootstrap", "errors", "files", "krippendorff_alpha", "records"),
+    *("settings", "text"),
+)
 FLOORS = (
     ("__main__",),
     ("cli",),

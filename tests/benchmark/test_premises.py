@@ -110,9 +110,9 @@ def test_the_themes_and_the_recipe_that_ship_are_whole():
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ({"writers": {}}, "unknown section writers"),
+        ({"writers": {}}, "writers is unknown"),
         ({"premises": {"endpoint": "nobody"}}, "no endpoint 'nobody'"),
-        ({"premises": {"wnated": 3}}, "unknown field wnated"),
+        ({"premises": {"wnated": 3}}, "premises.wnated is unknown; did you mean wanted"),
         ({"candidates": {"writers": ["a", "b"]}}, "no endpoint 'a'"),
         ({"endpoints": {"a/b": {"url": "http://localhost:1/v1", "model": "m"}}}, "names a folder"),
     ],

@@ -135,7 +135,7 @@ def test_wrong_recipes_and_rows_are_named(tmp_path: Path) -> None:
             "recipe.yaml: no endpoint 'nobody'; endpoints has large, other, small" in construct("mix", tmp_path).stderr
         )
         prepare(tmp_path, running, rewriting={"targets": 3})
-        assert "rewriting: unknown field 'targets'" in construct("rewriting", tmp_path).stderr
+        assert "rewriting.targets is unknown; did you mean target?" in construct("rewriting", tmp_path).stderr
         prepare(tmp_path, running)
         stories = [story_row(n) for n in range(4)]
         stories[2]["story"] = "  "

@@ -186,6 +186,16 @@ def test_closed_licences_are_refused_until_somebody_decides(prepare: Prepare, tm
     assert len(rows_of(unpack(payload, tmp_path / "hub"))) == 10
 
 
+def test_what_was_made_of_no_derivatives_texts_needs_a_word_of_consent(prepare: Prepare, tmp_path: Path) -> None:
+    rows = [pair_row(i, license="CC BY-NC-ND 4.0" if i < 4 else "CC BY-NC 4.0") for i in range(10)]
+    message = r"cc-by-nc-nd-4\.0 \(4 rows\) allows no derivatives.* --withhold .* --may-pass-on cc-by-nc-nd-4\.0 if"
+    with pytest.raises(DataError, match=message):
+        prepare(rows, "demo/story_preferences")
+    (tmp_path / "work").rmdir()
+    payload = prepare(rows, "demo/story_preferences", may_pass_on=("cc-by-nc-nd-4.0",))
+    assert len(rows_of(unpack(payload, tmp_path / "hub"))) == 10
+
+
 @pytest.mark.parametrize("kind", ["storyrmb", "story_preferences"])
 def test_withheld_and_back_again(prepare: Prepare, tmp_path: Path, kind: str) -> None:
     make = storyrmb_row if kind == "storyrmb" else pair_row

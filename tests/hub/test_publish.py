@@ -62,7 +62,7 @@ def commit_file(hub: RunningHub, path: str, text: str) -> None:
 def test_one_commit_one_tag_and_none_the_second_time(hub: RunningHub, metric: Path) -> None:
     code, said = release_metric(hub, metric, "--tag", "v1.0.0", "--dry-run")
     assert (code, hub.log("POST", "/commit/")) == (0, []), said
-    assert "would add or replace storyrmb_accuracy.py" in said
+    assert "  storyrmb_accuracy.py (" in said.partition("not there yet")[0]
 
     code, said = release_metric(hub, metric, "--tag", "v1.0.0", "--private")
     assert code == 0, said
@@ -205,3 +205,7 @@ def test_no_hub_at_all(hub: RunningHub, metric: Path) -> None:
     hub.address = "http://127.0.0.1:9"
     code, said = release_metric(hub, metric)
     assert (code, "could not be reached" in said, len(said.splitlines())) == (2, True, 1), said
+    code, said = release_metric(hub, metric, "--dry-run")
+    listed, _, state_of_hub = said.partition("not compared with the Hub: ")
+    assert (code, "  accuracy.py (" in listed, "could not be reached" in state_of_hub) == (0, True, True), said
+    assert said.endswith("\ndry run: nothing was sent\n")

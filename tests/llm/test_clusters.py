@@ -71,7 +71,7 @@ def test_without_ray_the_message_says_so(tmp_path):
 
 
 def test_unknown_settings_are_refused():
-    with pytest.raises(RecipeError, match="unknown field gpu"):
+    with pytest.raises(RecipeError, match=r"cluster\.gpu is unknown"):
         Cluster.from_recipe("slurm", {"gpu": 1})
     with pytest.raises(RecipeError, match="--executor pbs: unknown"):
         Cluster.from_recipe("pbs", {})

@@ -86,6 +86,6 @@ def test_a_title_can_stand_in_for_the_first_part(tmp_path: Path) -> None:
     assert row["premise"] == row["story"]["title"]
 
 
-def test_unknown_choices_are_refused() -> None:
-    with pytest.raises(RecipeError, match="chosen is 'llm'; expected guided or human"):
-        GuidedContinuation(1, chosen="llm")
+def test_a_first_part_that_leaves_nothing_is_refused() -> None:
+    with pytest.raises(RecipeError, match="first_part is 1; expected a share between 0 and 1"):
+        GuidedContinuation(1, first_part=1)

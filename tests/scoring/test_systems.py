@@ -107,7 +107,7 @@ def test_own_entries_lie_over_the_shipped_ones(tmp_path, monkeypatch):
         ("models: {}", RecipeError, "expected the sections"),
         ("judges: {x: 3}", RecipeError, "one entry with fields"),
         ("judges: {x: {url: 'http://h/v1', model: m, mode: vote}}", RecipeError, "mode 'vote'"),
-        ("judges: {x: {url: 'http://h/v1', model: m, key: sk-1}}", RecipeError, "unknown field key"),
+        ("judges: {x: {url: 'http://h/v1', model: m, key: sk-1}}", RecipeError, "judges.x.key is unknown"),
         ("reward_models: {x: {head: gated}}", RecipeError, "model missing"),
         ("reward_models: {x: {model: m, head: magic}}", RecipeError, "head 'magic'"),
         ("reward_models: {x: {model: m, dtype: bf16}}", RecipeError, "unknown field dtype"),

@@ -100,7 +100,7 @@ def test_the_api_gives_the_best_story():
 
 def test_settings():
     assert writer_of({}) is None
-    with pytest.raises(RecipeError, match="model missing"):
+    with pytest.raises(RecipeError, match="model must be a string that is not empty, got an empty string"):
         writer_of({"STORYALIGN_ENDPOINT": "http://127.0.0.1:1/v1"})
     made = writer_of(
         {

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le
 
 from storyalign.benchmark.dimension import TIE_TOLERANCE
 from storyalign.benchmark.majority import THRESHOLD, Mode
 from storyalign.errors import RecipeError
 from storyalign.llm.endpoint import Endpoint
+from storyalign.settings import Count, NotNegative, Share, Temperature, checked, from_entry
 from storyalign.text import digest
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Premises:
     """Premises by LLMs (Appendix A)."""
@@ -22,39 +26,41 @@ class Premises:
     """Who invents, enriches and restyles; None where all premises come from ``files``."""
     themes: str = "premise_themes.yaml"
     """File with families of themes, turns and styles; beside the recipe."""
-    seeds_per_call: int = 8
-    calls_per_theme: int = 4
+    seeds_per_call: Count = 8
+    calls_per_theme: Count = 4
     """Calls for each theme and turn."""
     check: str | None = None
     """Who looks for empty, inconsistent and sensitive premises; None leaves that to people."""
     files: tuple[str, ...] = ()
     """JSONL files with premises of one's own (``prompt``), such as those of back-generation."""
-    wanted: int | None = None
+    wanted: Count | None = None
     """Premises to keep, spread evenly over the families; None keeps all."""
-    most_words: int = 60
-    fewest_words: int = 8
-    max_tokens: int = 1024
-    temperature: float | None = 1.0
-    too_literal: float = 0.8
+    most_words: Count = 60
+    fewest_words: Count = 8
+    max_tokens: Count = 1024
+    temperature: Temperature | None = 1.0
+    too_literal: Share = 0.8
     """A restyled premise that shares so much of its words with the plain one is dropped (Jaccard, 0 to 1)."""
-    near_duplicate: float = 0.5
+    near_duplicate: Share = 0.5
     """MinHash similarity from which the later of two premises is dropped."""
     license: str = "unknown"
     language: str = "en"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class HumanPremises:
     """Premises that come with a story by a person (section 2.1)."""
 
     files: tuple[str, ...] = ()
     """JSONL files of human stories, as the readers of ``corpus`` write them."""
-    wanted: int | None = None
+    wanted: Count | None = None
     """Premises to draw; None takes all."""
-    fewest_words: int = 100
+    fewest_words: Count = 100
     """Shorter human stories are dropped (Appendix C)."""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Stories (Appendix B)."""
@@ -63,39 +69,42 @@ class Candidates:
     """Endpoints; each writes one story for every premise without a human story."""
     human_llm_writers: tuple[str, ...] = ()
     """Endpoints that write against a human story, one fewer."""
-    words: int = 1500
+    words: Count = 1500
     """Target length."""
-    fewest_words: int = 100
+    fewest_words: Count = 100
     """A shorter story is a stub and is written again."""
-    max_tokens: int = 8192
-    temperature: float | None = 1.0
-    tries: int = 3
+    max_tokens: Count = 8192
+    temperature: Temperature | None = 1.0
+    tries: Count = 3
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Ratings:
     """Judges (section 2.2)."""
 
     judges: tuple[str, ...] = ()
-    max_tokens: int = 2048
-    temperature: float | None = 0.0
-    tries: int = 2
-    min_judges: int = 3
+    max_tokens: Count = 2048
+    temperature: Temperature | None = 0.0
+    tries: Count = 2
+    min_judges: Count = 3
     """A story that fewer judges rated is unrated."""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Settling:
     """From ratings to rankings and dimensions."""
 
-    threshold: float = THRESHOLD
+    threshold: Annotated[float, Ge(-1), Le(1)] = THRESHOLD
     tau: Literal["a", "b"] = "a"
     majority: Mode = "mean"
     annotators: Literal["required", "skip"] = "required"
     """``skip`` lets the judges' majority stand unseen and leaves out whatever needs a person; the report says so."""
-    tie_tolerance: float = TIE_TOLERANCE
+    tie_tolerance: NotNegative = TIE_TOLERANCE
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """All of it."""
@@ -116,21 +125,7 @@ class Recipe:
         Raises:
             RecipeError: a section, field or endpoint is unknown, or the numbers of writers don't fit.
         """
-        sections = {
-            "premises": Premises,
-            "human_premises": HumanPremises,
-            "candidates": Candidates,
-            "ratings": Ratings,
-            "settling": Settling,
-        }
-        if unknown := sorted(set(content) - {*sections, "endpoints", "seed", "cluster"}):
-            raise RecipeError(f"recipe: unknown section {', '.join(unknown)}")
-        endpoints = {
-            str(name): Endpoint.from_recipe(str(name), entry)
-            for name, entry in (content.get("endpoints") or {}).items()
-        }
-        made: dict[str, Any] = {name: _section(kind, name, content.get(name) or {}) for name, kind in sections.items()}
-        recipe = cls(endpoints, seed=int(content.get("seed", 0)), cluster=content.get("cluster") or {}, **made)
+        recipe = from_entry(cls, {"endpoints": {}, **{name: one for name, one in content.items() if one is not None}})
         recipe._check()
         return recipe
 
@@ -166,12 +161,3 @@ class Recipe:
 
 
 _NAME = re.compile(r"\w[\w.-]*")
-
-_Section = TypeVar("_Section")
-
-
-def _section(kind: type[_Section], name: str, entry: Mapping[str, Any]) -> _Section:
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(entry) - known):
-        raise RecipeError(f"{name}: unknown field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})

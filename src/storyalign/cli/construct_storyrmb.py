@@ -150,36 +150,20 @@ def assemble(recipe: RecipeFile, out: Out = Path("runs/storyrmb")) -> None:
     _assemble(_construction(_read_recipe(recipe), out, None, None, "local"), out)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    import yaml
-
-    from storyalign.errors import RecipeError
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RecipeError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from error
-    if not isinstance(content, dict):
-        raise RecipeError(f"{path}: expected sections with fields")
-    return content
-
-
 def _read_recipe(path: Path) -> Recipe:
     from storyalign.benchmark.recipe import Recipe
-    from storyalign.errors import RecipeError
+    from storyalign.settings import read_recipe
 
-    try:
-        return Recipe.from_mapping(_read_yaml(path))
-    except RecipeError as error:
-        raise RecipeError(f"{path}: {error}" if not str(error).startswith(str(path)) else str(error)) from None
+    return read_recipe(path, Recipe.from_mapping)
 
 
 def _themes(recipe: Path, settings: Recipe) -> Themes | None:
     from storyalign.benchmark.premises import Themes
+    from storyalign.settings import read_recipe
 
     if settings.premises.endpoint is None:
         return None
-    return Themes.from_mapping(_read_yaml(recipe.parent / settings.premises.themes))
+    return read_recipe(recipe.parent / settings.premises.themes, Themes.from_mapping)
 
 
 def _construction(

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-import yaml
-
-from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
     from storyalign.llm.steps import Job
@@ -24,19 +21,9 @@ def load_recipe(path: Path) -> PreferenceRecipe:
         RecipeError: the file cannot be read, or something in it is unknown, missing or wrong.
     """
     from storyalign.preferences.recipe import PreferenceRecipe
+    from storyalign.settings import read_recipe
 
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecipeError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not valid YAML in UTF-8 ({' '.join(str(error).split())})") from error
-    if not isinstance(content, dict):
-        raise RecipeError(f"{path}: expected sections such as endpoints and rewriting")
-    try:
-        return PreferenceRecipe.from_mapping(content)
-    except RecipeError as error:
-        raise RecipeError(f"{path}: {error}") from error
+    return read_recipe(path, PreferenceRecipe.from_mapping)
 
 
 def run_constructions(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from storyalign.cli.release_previews import payload_lines, preview_lines
+
 if TYPE_CHECKING:
     from storyalign.hub.payload import Kind
-    from storyalign.hub.release import Preview
     from storyalign.hub.release_options import ReleaseOptions
 
 Folder = Annotated[Path, typer.Argument(help="The folder to release.")]
@@ -198,7 +200,8 @@ def everything(
       storyalign release all --org my-org --tag v1.0.0
     """
     from storyalign.errors import RecipeError
-    from storyalign.hub.release_all import Folders, preview_all, release_all
+    from storyalign.hub.release import dry_run as look
+    from storyalign.hub.release_all import Folders, prepare_all, preview_all, release_all
 
     trained = _part("model", model, Path("runs/demo/model"))
     beside = trained.parent / "results.json" if trained else None
@@ -215,7 +218,12 @@ def everything(
     options = _dataset_options(tag, withhold, may_pass_on, personal_data_reviewed, person, contact)
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
         if dry_run:
-            _tell(preview_all(folders, org, Path(work), tag=tag, options=options), tag)
+            parts = prepare_all(folders, org, Path(work), options)
+            for part in parts.values():
+                _echo(payload_lines(part.payload, part.repo, tag))
+            for preview in preview_all(parts, folders, tag, look):
+                _echo(preview_lines(preview))
+            typer.echo("dry run: nothing was sent")
             return
         release_all(folders, org, Path(work), out, private=private, tag=tag, options=options)
     typer.echo(f"manifest: {out}")
@@ -232,13 +240,9 @@ def verify_release(manifest: Annotated[Path, typer.Argument(help="The manifest o
     _verify(manifest)
 
 
-def _tell(previews: list[Preview], tag: str | None) -> None:
-    from storyalign.cli.release_previews import preview_lines
-
-    for preview in previews:
-        for line in preview_lines(preview, tag):
-            typer.echo(line)
-    typer.echo("dry run: nothing was sent")
+def _echo(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)
 
 
 def _kit_folder(name: str) -> Path:
@@ -339,13 +343,16 @@ def _release(
     dry_run: bool,
     options: ReleaseOptions,
 ) -> None:
-    from storyalign.hub.release import prepare, preview, told
+    from storyalign.hub.release import dry_run as look
+    from storyalign.hub.release import prepare, told
     from storyalign.hub.release import release as send
 
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
         payload = prepare(kind, folder, repo, Path(work), options)
         if dry_run:
-            _tell([preview(payload, repo, tag)], tag)
+            _echo(payload_lines(payload, repo, tag))
+            _echo(preview_lines(look(payload, repo, tag)))
+            typer.echo("dry run: nothing was sent")
             return
         done = send(payload, repo, private=private, pull_request=pr, tag=tag)
     typer.echo(told(done))

@@ -6,25 +6,34 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from storyalign.hub.payload import Payload
     from storyalign.hub.release import Preview
 
 
-def preview_lines(preview: Preview, tag: str | None) -> Iterator[str]:
-    """Say what one repository would get: its name and tag, and every file with its size."""
+def payload_lines(payload: Payload, repo: str, tag: str | None) -> Iterator[str]:
+    """Yield what was checked for one repository: its name and tag, and every file with its size."""
+    what = f"{repo} ({payload.kind}{f', tag {tag}' if tag else ''})"
+    yield f"{what}: {len(payload.files)} files checked, digest {payload.digest[:12]}"
+    for path in payload.files:
+        yield f"  {path} ({size_of(payload.size(path))})"
+
+
+def preview_lines(preview: Preview) -> Iterator[str]:
+    """Yield what would change in one repository on the Hub."""
     payload, changes = preview.payload, preview.changes
-    sent = sum(map(payload.size, changes.add))
-    what = f"{preview.repo} ({payload.kind}{f', tag {tag}' if tag else ''})"
-    checked = f"{len(payload.files)} files checked, digest {payload.digest[:12]}"
-    if preview.head is None:
-        yield f"{what}: {checked}; not there yet, or private: {size_of(sent)} would be sent"
-    elif changes:
-        yield f"{what}: {checked}; {size_of(sent)} would be sent on top of {preview.head[:12]}"
+    sent = size_of(sum(map(payload.size, changes.add)))
+    if preview.unseen is not None:
+        yield f"not compared with the Hub: {preview.unseen}"
+    elif preview.head is None:
+        yield f"{preview.repo}: not there yet, or private: all files ({sent}) would be sent"
+    elif not changes:
+        yield f"{preview.repo}: nothing would change, {preview.head[:12]} holds these files"
     else:
-        yield f"{what}: {checked}; nothing would change, {preview.head[:12]} holds these files"
-    for path in changes.add:
-        yield f"  would add or replace {path} ({size_of(payload.size(path))})"
-    for path in changes.delete:
-        yield f"  would remove {path}"
+        yield f"{preview.repo}: {sent} would be sent on top of {preview.head[:12]}"
+        for path in changes.add:
+            yield f"  would add or replace {path} ({size_of(payload.size(path))})"
+        for path in changes.delete:
+            yield f"  would remove {path}"
 
 
 def size_of(n_bytes: int) -> str:

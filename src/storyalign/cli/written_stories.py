@@ -87,7 +87,7 @@ def _writer(options: WritingOptions, default: str) -> tuple[StoryWriter, int]:
         return LocalWriter(options.local, words, max_tokens=options.max_tokens or 4 * words), options.n or 16
     recipe = read_writer_recipe(options.recipe or _shipped(default))
     recipe = recipe.changed(n=options.n, words=options.words, url=options.url, model=options.model)
-    return EndpointWriter(recipe.endpoint, recipe.words, max_cost=options.max_cost), recipe.n
+    return EndpointWriter(recipe.writer, recipe.words, max_cost=options.max_cost), recipe.n
 
 
 def _shipped(name: str) -> Path:

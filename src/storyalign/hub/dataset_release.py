@@ -10,7 +10,7 @@ from storyalign.hub.card_figures import require_own_figures
 from storyalign.hub.card_front import front_matter
 from storyalign.hub.card_lint import require_front_matter
 from storyalign.hub.card_sections import with_leakage, with_take_down, with_tokens
-from storyalign.hub.licences import count_licences
+from storyalign.hub.licences import NO_DERIVATIVES, count_licences
 from storyalign.hub.multiple_choice import add_benchmark_task
 from storyalign.hub.parquet_texts import search_texts
 from storyalign.hub.payload import Payload, collect
@@ -126,6 +126,12 @@ def _licensed(payload: Payload, dataset: Dataset | None, work: Path, sample: boo
         return payload
     listed = ", ".join(f"{name} ({rows} rows)" for name, rows in closed.items())
     if dataset is None or not options.withhold:
+        if derived := [name for name in closed if name in NO_DERIVATIVES]:
+            raise DataError(
+                f"{payload.folder}: {derived[0]} ({closed[derived[0]]} rows) allows no derivatives, such as texts that "
+                "were cut, edited or rewritten; run again with --withhold to publish ids and digests instead, or with "
+                f"--may-pass-on {derived[0]} if the texts are whole and unchanged"
+            )
         raise DataError(
             f"{payload.folder}: not known to allow passing texts on: {listed}; run again with --withhold to publish "
             "ids and digests instead, or with --may-pass-on LICENCE if you know that it does"

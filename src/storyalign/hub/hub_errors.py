@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from storyalign.errors import HubError
 
 
+class HubUnreachableError(HubError):
+    """The Hub was not asked, or did not answer at all."""
+
+
 @contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Raise ``HubError`` for everything that the Hub or the way to it can do wrong within the block."""
@@ -18,7 +22,7 @@ def hub_errors(repo: str) -> Iterator[None]:
     except HfHubHTTPError as error:
         raise HubError(_refused(error, repo)) from error
     except OfflineModeIsEnabled as error:
-        raise HubError(f"{repo}: HF_HUB_OFFLINE is set; unset it to reach the Hub") from error
+        raise HubUnreachableError(f"{repo}: HF_HUB_OFFLINE is set; unset it to reach the Hub") from error
     except HFValidationError as error:
         raise HubError(f"{repo}: not a repository id; write ORG/NAME with letters, digits, '-', '_' and '.'") from error
     except ValueError as error:
@@ -29,12 +33,12 @@ def hub_errors(repo: str) -> Iterator[None]:
         if isinstance(cause, HfHubHTTPError):
             raise HubError(_refused(cause, repo)) from error
         if cause is not None and is_connection_error(cause):
-            raise HubError(_unreachable(cause, repo)) from error
+            raise HubUnreachableError(_unreachable(cause, repo)) from error
         raise
     except Exception as error:
         if not is_connection_error(error):
             raise
-        raise HubError(_unreachable(error, repo)) from error
+        raise HubUnreachableError(_unreachable(error, repo)) from error
 
 
 def is_connection_error(error: BaseException) -> bool:

@@ -11,8 +11,11 @@ from storyalign.hub.multiple_choice import CONFIG as MULTIPLE_CHOICE
 from storyalign.hub.parquet_texts import read_batches
 from storyalign.hub.payload import Payload
 
-MAY_BE_PASSED_ON = HUB_LICENSES | {"public-domain"}
-"""Licences that let a text be passed on unchanged; each keeps its own conditions."""
+NO_DERIVATIVES = frozenset(name for name in HUB_LICENSES if "-nd-" in name)
+"""Licences that let a whole text be passed on, and nothing that was made of it."""
+
+MAY_BE_PASSED_ON = (HUB_LICENSES - NO_DERIVATIVES) | {"public-domain"}
+"""Licences that let a text be passed on, also cut or rewritten; each keeps its own conditions."""
 
 UNKNOWN = frozenset({"", "unknown", "none", "null"})
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from storyalign._version import __version__
 from storyalign.errors import RecipeError
 from storyalign.hub.card_lint import require_clean_card
-from storyalign.hub.hub_errors import hub_errors
+from storyalign.hub.hub_errors import HubUnreachableError, hub_errors
 from storyalign.hub.payload import REPO_TYPES, Kind, Payload
 from storyalign.hub.personal_data import find_personal_data, require_review
 from storyalign.hub.publish import Changes, Published, plan, publish, released_as, remote_files
@@ -120,6 +120,20 @@ class Preview(NamedTuple):
     head: str | None
     """The commit that a release starts from, or the one that holds it already; None where no repository is seen."""
     changes: Changes
+    unseen: str | None = None
+    """Why the repository could not be looked at."""
+
+
+def dry_run(payload: Payload, repo: str, tag: str | None = None) -> Preview:
+    """Return what a release would change, as far as the Hub can be reached; needs no token and changes nothing.
+
+    Raises:
+        HubError: the tag marks other files already.
+    """
+    try:
+        return preview(payload, repo, tag)
+    except HubUnreachableError as error:
+        return Preview(repo, payload, None, Changes(tuple(payload.files), ()), str(error))
 
 
 def preview(payload: Payload, repo: str, tag: str | None = None) -> Preview:

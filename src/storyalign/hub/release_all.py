@@ -7,7 +7,7 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +42,9 @@ class Folders:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
+    """One repository, checked and ready."""
+
     kind: Kind
     repo: str
     payload: Payload
@@ -67,9 +69,9 @@ def release_all(
         DataError: a part may not be released; nothing was published then.
         HubError: the Hub refused; the manifest says what was published before.
     """
-    parts = _prepare(folders, org, work, options)
+    parts = prepare_all(folders, org, work, options)
     require_token(org)
-    _preview(parts, folders, tag)
+    list(preview_all(parts, folders, tag, preview))
     done: dict[str, ReleasedRepository] = {}
     for name, part in parts.items():
         payload = part.payload
@@ -86,33 +88,31 @@ def release_all(
     return Manifest(list(done.values()))
 
 
-def preview_all(folders: Folders, org: str, work: Path, *, tag: str | None, options: ReleaseOptions) -> list[Preview]:
-    """Check all parts, and say what their release would change; without a token, and without sending anything.
+def preview_all(
+    parts: Mapping[str, Part], folders: Folders, tag: str | None, look: Callable[[Payload, str, str | None], Preview]
+) -> Iterator[Preview]:
+    """Yield what the release of each part would change; without a token, and without sending anything.
 
     Args:
-        folders: the parts.
-        org: user name or organisation.
-        work: an empty folder for what is written on the way; it must live as long as the previews are used.
+        parts: what ``prepare_all`` returned.
+        folders: where the parts came from.
         tag: name of the release in every repository.
-        options: the releaser's decisions.
+        look: ``preview``, or ``dry_run``, which goes on without the Hub.
 
     Raises:
-        DataError: a part may not be released.
-        HubError: the tag marks other files in one of the repositories, or the Hub cannot be reached.
+        HubError: the tag marks other files in one of the repositories, or ``look`` could not reach the Hub.
     """
-    return _preview(_prepare(folders, org, work, options), folders, tag)
-
-
-def _preview(parts: Mapping[str, _Part], folders: Folders, tag: str | None) -> list[Preview]:
-    seen: dict[str, Preview] = {}
+    benchmark: Preview | None = None
     for name, part in parts.items():
         payload = part.payload
-        if name == "model" and (measured := seen.get("storyrmb")):
+        if name == "model" and benchmark is not None:
             # Results name the benchmark's commit, and that is known only where nothing of it changes.
-            sha = measured.head if measured.head and not measured.changes else UNKNOWN_COMMIT
-            payload = _with_results(payload, folders, measured.payload, (measured.repo, sha))
-        seen[name] = preview(payload, part.repo, tag)
-    return list(seen.values())
+            sha = benchmark.head if benchmark.head and not benchmark.changes else UNKNOWN_COMMIT
+            payload = _with_results(payload, folders, benchmark.payload, (benchmark.repo, sha))
+        seen = look(payload, part.repo, tag)
+        if name == "storyrmb":
+            benchmark = seen
+        yield seen
 
 
 def repository_names(folders: Folders) -> Mapping[str, str]:
@@ -126,9 +126,20 @@ def repository_names(folders: Folders) -> Mapping[str, str]:
     return {**names, "space": "storyalign"}
 
 
-def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) -> dict[str, _Part]:
+def prepare_all(folders: Folders, org: str, work: Path, options: ReleaseOptions) -> dict[str, Part]:
+    """Check all parts and make them ready for their repositories; nothing is sent.
+
+    Args:
+        folders: the parts.
+        org: user name or organisation.
+        work: an empty folder for what is written on the way; it must live as long as the parts are used.
+        options: the releaser's decisions.
+
+    Raises:
+        DataError: a part may not be released.
+    """
     names: Mapping[str, str] = repository_names(folders)
-    parts: dict[str, _Part] = {}
+    parts: dict[str, Part] = {}
     kinds: dict[str, Kind] = {
         "storyrmb": "dataset",
         "story_preferences": "dataset",
@@ -146,7 +157,7 @@ def _prepare(folders: Folders, org: str, work: Path, options: ReleaseOptions) ->
         if kind == "dataset" and dataset_of(payload) != name:
             raise DataError(f"{folder}: holds no {name}; name the right folder")
         facts = {"reward": reward_of(str(folder.resolve()))} if kind == "model" else {}
-        parts[name] = _Part(kind, repo, payload, facts)
+        parts[name] = Part(kind, repo, payload, facts)
     if not parts:
         raise DataError("nothing to release; name a folder, or run `make demo` first")
     return parts

@@ -2,8 +2,8 @@
 
 Three things are looked for, in every file and in every text of a Parquet file: forms that the detectors of
 `detect-secrets` know, the providers' own prefixes, which it mostly lacks, and assignments to a name like
-``OPENAI_API_KEY``. Detectors that go by entropy are left out: every digest in a card would be an alarm. Texts in Parquet
-are searched with one pattern first, so that gigabytes of stories take minutes, not hours.
+``OPENAI_API_KEY``. Detectors that go by entropy are left out: every digest in a card would be an alarm. Texts in
+Parquet are searched with one pattern first, so that gigabytes of stories take minutes, not hours.
 """
 
 from __future__ import annotations

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
 
 from storyalign.errors import RecipeError
 from storyalign.llm.endpoint import Endpoint
+from storyalign.settings import Count, checked, from_entry
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Settings of datatrove's Slurm or Ray executor."""
 
     kind: Literal["slurm", "ray"]
-    tasks: int = 1
+    tasks: Count = 1
     """The rows are dealt out to so many tasks; each starts a server of its own where ``server`` is vllm."""
     workers: int = -1
     """Tasks at once; -1 for all."""
@@ -24,14 +28,14 @@ class Cluster:
     """Slurm: limit for a task."""
     partition: str = "gpu"
     qos: str = ""
-    cpus_per_task: int = 8
-    mem_per_cpu_gb: int = 8
-    gpus_per_task: int = 1
+    cpus_per_task: Count = 8
+    mem_per_cpu_gb: Count = 8
+    gpus_per_task: Annotated[int, Ge(0)] = 1
     env_command: str = ""
     """Shell line that makes ``storyalign`` and ``datatrove`` available in a job."""
-    max_context: int = 16384
+    max_context: Count = 16384
     """vLLM: longest conversation in tokens."""
-    tensor_parallel: int = 1
+    tensor_parallel: Count = 1
 
     def takes(self, endpoint: Endpoint) -> bool:
         """Whether calls of this endpoint go to the cluster: it can start vLLM for a local server's model, no other."""
@@ -46,7 +50,6 @@ class Cluster:
         """
         if kind not in ("slurm", "ray"):
             raise RecipeError(f"--executor {kind}: unknown; choose local, slurm or ray")
-        known = {f.name for f in fields(cls)} - {"kind"}
-        if unknown := sorted(set(entry) - known):
-            raise RecipeError(f"cluster: unknown field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-        return cls(kind=kind, **entry)  # type: ignore[arg-type]
+        if "kind" in entry:
+            raise RecipeError("cluster.kind is unknown; --executor chooses between slurm and ray")
+        return from_entry(cls, {**entry, "kind": kind}, "cluster")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from storyalign.errors import EndpointError, RecipeError
+from storyalign.settings import Count, Name, NotNegative, Positive, Temperature, checked, from_entry
 from storyalign.text import digest
 
 ReplyFormat = Literal["json_schema", "json_object", "text"]
@@ -17,12 +18,13 @@ ReplyFormat = Literal["json_schema", "json_object", "text"]
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Price:
     """List price in US dollars for a million tokens."""
 
-    prompt: float
-    reply: float
+    prompt: NotNegative
+    reply: NotNegative
 
     def cost(self, prompt_tokens: int, reply_tokens: int) -> float:
         """Give the cost of one call in US dollars."""
@@ -41,88 +43,70 @@ class Sampling:
     """None leaves it out of the request."""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where and how a model is asked. Holds the name of the key's variable, never the key."""
 
     url: str
     """The API root, for instance ``https://api.openai.com/v1``; ``/chat/completions`` is appended."""
-    model: str
+    model: Name
     key_variable: str | None = None
     """Environment variable that holds the API key; None for a server that wants none."""
     price: Price | None = None
     """None where the price is not known; a server on this machine costs nothing."""
     reply_format: ReplyFormat = "text"
-    temperature: float | None = 0.0
+    temperature: Temperature | None = 0.0
     """None leaves it out of the request, for models that refuse the field."""
     seed: int | None = None
     takes_seed: bool = True
     """False for endpoints that refuse the field; construction steps then leave it out."""
     tokenizer: str | None = None
     """A Hub id or a folder with the model's tokenizer; estimates of prompt tokens are then counts."""
-    max_tokens: int = 256
+    max_tokens: Count = 256
     """Upper bound of the reply, reasoning included."""
     max_tokens_field: str = "max_tokens"
     """Some endpoints call it ``max_completion_tokens``."""
-    max_concurrency: int = 8
-    requests_per_minute: float | None = None
-    timeout: float = 120.0
+    max_concurrency: Count = 8
+    requests_per_minute: Positive | None = None
+    timeout: Positive = 120.0
     """Seconds for one try, from connecting to the last byte."""
-    tries: int = 5
+    tries: Count = 5
     """Tries for one call, the first one included."""
-    first_pause: float = 1.0
+    first_pause: Positive = 1.0
     """Seconds before the second try; doubles each time, at most ``longest_pause``."""
-    longest_pause: float = 60.0
+    longest_pause: Positive = 60.0
     """A server that asks to wait longer than this is not asked again in this run."""
     extra: Mapping[str, Any] | None = None
     """Further fields of the request body, for instance ``{"reasoning_effort": "low"}``."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, and a URL that carries a secret."""
+        """Refuse a URL that cannot work, or carries a secret; it is not shown."""
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise RecipeError(f"endpoint url {_shown(self.url)!r} is no http(s) address")
+            raise RecipeError(f"endpoint {self.model}: url must be an http(s) address")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise RecipeError(
-                f"endpoint url at {parts.hostname} carries credentials or a query; keep the key in an environment"
-                " variable and name it in key_variable"
+                f"endpoint {self.model}: url at {parts.hostname} carries credentials or a query; keep the key in an "
+                "environment variable and name it in key_variable"
             )
-        if self.reply_format not in get_args(ReplyFormat):
-            raise RecipeError(f"reply_format {self.reply_format!r}; expected one of {', '.join(get_args(ReplyFormat))}")
-        for name in ("max_tokens", "max_concurrency", "tries"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise RecipeError(f"endpoint {self.model}: {name} is {getattr(self, name)!r}; expected 1 or more")
-        for name in ("timeout", "first_pause", "longest_pause"):
-            if not getattr(self, name) > 0:
-                raise RecipeError(f"endpoint {self.model}: {name} is {getattr(self, name)!r}; expected more than 0")
+        if self.key_variable is not None and not self.key_variable.isidentifier():
+            raise RecipeError(
+                f"endpoint {self.model}: key_variable must be the name of an environment variable, not a key"
+            )
 
     @classmethod
-    def from_recipe(cls, name: str, entry: Mapping[str, Any]) -> Endpoint:
+    def from_recipe(cls, place: str, entry: object) -> Endpoint:
         """Make an endpoint of a recipe's entry.
 
         Args:
-            name: the entry's name, for messages.
+            place: the entry's keys in the file, joined by dots, for messages.
             entry: the fields of this class; ``price`` is ``{prompt: ..., reply: ...}`` in US dollars a million tokens.
 
         Raises:
             RecipeError: a field is unknown, missing or wrong, or the entry holds a key instead of a variable's name.
         """
-        known = {f.name for f in fields(cls)}
-        if unknown := sorted(set(entry) - known):
-            raise RecipeError(
-                f"endpoint {name}: unknown field {', '.join(unknown)}; known are {', '.join(sorted(known))}"
-            )
-        if missing := [f for f in ("url", "model") if not entry.get(f)]:
-            raise RecipeError(f"endpoint {name}: {' and '.join(missing)} missing")
-        values = dict(entry)
-        if (variable := values.get("key_variable")) is not None and not str(variable).isidentifier():
-            raise RecipeError(f"endpoint {name}: key_variable must be the name of an environment variable, not a key")
-        if values.get("price") is not None:
-            try:
-                values["price"] = Price(float(values["price"]["prompt"]), float(values["price"]["reply"]))
-            except (KeyError, TypeError, ValueError) as error:
-                raise RecipeError(f"endpoint {name}: price needs the numbers prompt and reply") from error
-        return cls(**values)
+        return from_entry(cls, entry, place)
 
     @property
     def sampling(self) -> Sampling:
@@ -163,8 +147,3 @@ class Endpoint:
             repr(self.max_tokens),
             repr(sorted((self.extra or {}).items())),
         )
-
-
-def _shown(url: str) -> str:
-    """Cut off what may be a secret."""
-    return url.split("?")[0].rsplit("@")[-1]

@@ -22,6 +22,7 @@ from storyalign.llm.story_replies import read_story
 from storyalign.preferences.pair_files import MadePair, distinct
 from storyalign.preferences.story_shelf import StoryFacts, StoryShelf
 from storyalign.records import PreferencePair
+from storyalign.settings import Temperature, checked
 from storyalign.text import content_id, digest
 
 NO_ENGAGEMENT = "nobody counted the story's readers"
@@ -37,6 +38,7 @@ _OPENING = 1_200
 _PREMISE_WORDS = (8, 400)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class BackGeneration:
     """How pairs are drawn."""
@@ -54,7 +56,7 @@ class BackGeneration:
     spare: float = 0.1
     """Share to draw beyond the target."""
     max_tokens: int = 512
-    temperature: float | None = 0.7
+    temperature: Temperature | None = 0.7
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from storyalign.corpus.duplicates import comparable_words
 from storyalign.corpus.human_story import HumanStory
@@ -22,6 +23,7 @@ from storyalign.preferences.cuts import cut
 from storyalign.preferences.pair_files import MadePair, distinct
 from storyalign.preferences.story_shelf import StoryShelf
 from storyalign.records import PreferencePair
+from storyalign.settings import Temperature, checked
 from storyalign.text import content_id, count_words, digest
 
 LENGTH = "shorter than min_words or longer than max_words"
@@ -36,14 +38,15 @@ COPY_RUN = 8
 """A run of so many words that stands in the true continuation too counts as copied."""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class GuidedContinuation:
     """How stories are cut and continued."""
 
     target: int
-    chosen: str = "guided"
+    chosen: Literal["guided", "human"] = "guided"
     """``guided``, or ``human`` for the true continuation."""
-    premise: str = "first_part"
+    premise: Literal["first_part", "title"] = "first_part"
     """What the unguided writer sees: ``first_part``, or ``title`` as in Table 5."""
     first_part: float = 0.35
     """Share of the story that is its first part."""
@@ -55,16 +58,11 @@ class GuidedContinuation:
     spare: float = 0.2
     extra_tokens: int = 400
     """Room of a reply beyond what its words take; reasoning models need more."""
-    temperature: float | None = 0.8
+    temperature: Temperature | None = 0.8
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse unknown choices."""
-        for field, known in (("chosen", ("guided", "human")), ("premise", ("first_part", "title"))):
-            if getattr(self, field) not in known:
-                raise RecipeError(
-                    f"guided_continuation: {field} is {getattr(self, field)!r}; expected {' or '.join(known)}"
-                )
+        """Refuse a share that leaves nothing on one side."""
         if not 0 < self.first_part < 1:
             raise RecipeError(f"guided_continuation: first_part is {self.first_part}; expected a share between 0 and 1")
 

@@ -20,6 +20,7 @@ from storyalign.llm.steps import Request, Row, Step, user_message
 from storyalign.llm.story_replies import read_story
 from storyalign.preferences.pair_files import MadePair
 from storyalign.records import PreferencePair
+from storyalign.settings import Temperature, checked
 from storyalign.text import content_id, digest
 
 DISAGREES = "the judge's choice changed with the order of the stories"
@@ -29,6 +30,7 @@ SAME = "both stories are the same text"
 TWICE = "the premise stands twice in the pool"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Pairing:
     """A smaller and a larger writer of one family, by the names of their endpoints."""
@@ -37,6 +39,7 @@ class Pairing:
     larger: str
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class LlmPairs:
     """How premises are shared out and stories are written."""
@@ -51,7 +54,7 @@ class LlmPairs:
     spare: float = 0.3
     extra_tokens: int = 400
     """Room of a reply beyond what its words take; reasoning models need more."""
-    temperature: float | None = 0.8
+    temperature: Temperature | None = 0.8
     judge_tokens: int = 256
     """Room of a verdict, reasoning included."""
     seed: int = 0

@@ -24,6 +24,7 @@ from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, atomic_path, read_jsonl
 from storyalign.preferences.mix_groups import Groups, validation_groups
 from storyalign.records import CONSTRUCTIONS, BadRow, PreferencePair
+from storyalign.settings import checked
 from storyalign.text import digest, text_key
 
 REPEATED = "the same premise with the same stories came before"
@@ -43,6 +44,7 @@ PAPER_TARGETS: Mapping[str, int | None] = {
 Track = Callable[[Iterable[Line]], Iterable[Line]]
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Mix:
     """What goes in."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from storyalign.errors import RecipeError
 from storyalign.llm.endpoint import Endpoint
 from storyalign.preferences.back_generation import BackGeneration
 from storyalign.preferences.guided_continuation import GuidedContinuation
-from storyalign.preferences.llm_pairs import LlmPairs, Pairing
+from storyalign.preferences.llm_pairs import LlmPairs
 from storyalign.preferences.mix import Mix
 from storyalign.preferences.rewriting import Rewriting
 from storyalign.records import CONSTRUCTIONS
+from storyalign.settings import from_entry
 
 T = TypeVar("T")
 
@@ -51,31 +53,42 @@ class PreferenceRecipe:
         Raises:
             RecipeError: a section, a field or an endpoint is unknown, missing or wrong.
         """
-        known = {"seed", "endpoints", "stories", "premises", "mix", "cluster", *CONSTRUCTIONS}
-        if unknown := sorted(set(content) - known):
-            raise RecipeError(f"unknown section {unknown[0]!r}")
-        entries = content.get("endpoints") or {}
-        endpoints = {str(name): Endpoint.from_recipe(str(name), entry) for name, entry in entries.items()}
-        sections = {name: dict(content[name] or {}) for name in (*CONSTRUCTIONS, "mix") if name in content}
-        for section in sections.values():
-            section.setdefault("seed", content.get("seed", 0))
-        back, rewriting, guided = (sections.get(name) for name in CONSTRUCTIONS[:3])
-        pairs, mix = sections.get("llm_pairs"), sections.get("mix")
+        known = ("seed", "endpoints", "stories", "premises", "mix", "cluster", *CONSTRUCTIONS)
+        if unknown := sorted(set(content) - set(known)):
+            near = get_close_matches(str(unknown[0]), known, 1)
+            raise RecipeError(
+                f"{unknown[0]} is unknown; " + (f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}")
+            )
+        seed = from_entry(int, content.get("seed", 0), "seed")
+        entries = from_entry(Mapping[str, Any], content.get("endpoints") or {}, "endpoints")  # type: ignore[type-abstract]
+        endpoints = {name: Endpoint.from_recipe(f"endpoints.{name}", entry) for name, entry in entries.items()}
+        sections = {
+            name: {"seed": seed, **from_entry(Mapping[str, Any], content[name] or {}, name)}  # type: ignore[type-abstract]
+            for name in (*CONSTRUCTIONS, "mix")
+            if name in content
+        }
+        back, rewriting, guided, pairs, mix = map(sections.get, (*CONSTRUCTIONS[:3], "llm_pairs", "mix"))
+        writer = from_entry(str, back.pop("endpoint", ""), "back_generation.endpoint") if back is not None else None
+        rewriters = _names(rewriting, "writers", "rewriting.")
+        continuers = _names(guided, "writers", "guided_continuation.")
+        against, also = _names(mix, "against", "mix."), _names(mix, "also", "mix.")
+        for section, name in ((rewriting, "writers"), (guided, "writers"), (mix, "against"), (mix, "also")):
+            (section or {}).pop(name, None)
         recipe = cls(
             endpoints,
             stories=_names(content, "stories"),
             premises=_names(content, "premises"),
-            back_generation_endpoint=back.pop("endpoint", None) if back is not None else None,
-            rewriters=_names(rewriting, "writers", take=True),
-            continuers=_names(guided, "writers", take=True),
-            against=_names(mix, "against", take=True),
-            also=_names(mix, "also", take=True),
+            back_generation_endpoint=writer,
+            rewriters=rewriters,
+            continuers=continuers,
+            against=against,
+            also=also,
             back_generation=_section(BackGeneration, "back_generation", back),
             rewriting=_section(Rewriting, "rewriting", rewriting),
             guided_continuation=_section(GuidedContinuation, "guided_continuation", guided),
-            llm_pairs=_section(LlmPairs, "llm_pairs", _with_pairings(pairs)),
+            llm_pairs=_section(LlmPairs, "llm_pairs", pairs),
             mix=_section(Mix, "mix", mix),
-            cluster=content.get("cluster") or {},
+            cluster=from_entry(Mapping[str, Any], content.get("cluster") or {}, "cluster"),  # type: ignore[type-abstract]
         )
         recipe._check()
         return recipe
@@ -97,37 +110,12 @@ class PreferenceRecipe:
 
 
 def _section(kind: type[T], name: str, entry: Mapping[str, Any] | None) -> T | None:
-    if entry is None:
-        return None
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(entry) - set(known)):
-        raise RecipeError(f"{name}: unknown field {unknown[0]!r}; known are {', '.join(known)}")
-    missing = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING and n not in entry]
-    if missing:
-        raise RecipeError(f"{name}: {missing[0]} is missing")
-    values = {n: tuple(value) if isinstance(value, list) else value for n, value in entry.items()}
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise RecipeError(f"{name}: {error}") from error
+    return None if entry is None else from_entry(kind, entry, name)
 
 
-def _with_pairings(entry: dict[str, Any] | None) -> dict[str, Any] | None:
-    if entry is None:
-        return None
-    try:
-        return {**entry, "pairings": [Pairing(**pairing) for pairing in entry.get("pairings") or ()]}
-    except TypeError as error:
-        raise RecipeError("llm_pairs: pairings must be a list of {smaller: ENDPOINT, larger: ENDPOINT}") from error
-
-
-def _names(entry: dict[str, Any] | Mapping[str, Any] | None, field: str, *, take: bool = False) -> tuple[str, ...]:
-    if entry is None:
-        return ()
-    value = entry.pop(field, None) if take and isinstance(entry, dict) else entry.get(field)
+def _names(entry: Mapping[str, Any] | None, field: str, section: str = "") -> tuple[str, ...]:
+    """Return a list of names; one name may stand alone."""
+    value = (entry or {}).get(field)
     if value is None:
         return ()
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        raise RecipeError(f"{field} must be a name or a list of names")
-    return tuple(listed)
+    return from_entry(tuple[str, ...], [value] if isinstance(value, str) else value, section + field)

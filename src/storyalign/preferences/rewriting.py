@@ -21,6 +21,7 @@ from storyalign.preferences.cuts import part
 from storyalign.preferences.pair_files import MadePair, distinct
 from storyalign.preferences.story_shelf import StoryShelf, premise_of
 from storyalign.records import PreferencePair
+from storyalign.settings import Temperature, checked
 from storyalign.text import content_id, count_words, digest
 
 
@@ -101,6 +102,7 @@ NEW_STORY = "nearly a new story: edit distance above max_distance"
 LENGTH_CHANGED = "length changed by more than max_length_change"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """How stories are rewritten."""
@@ -120,7 +122,7 @@ class Rewriting:
     spare: float = 0.2
     extra_tokens: int = 400
     """Room of a reply beyond what its words take; reasoning models need more."""
-    temperature: float | None = 0.8
+    temperature: Temperature | None = 0.8
     seed: int = 0
 
     def __post_init__(self) -> None:

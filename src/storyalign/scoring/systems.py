@@ -134,7 +134,7 @@ def _judge(name: str, entries: Mapping[str, Any]) -> JudgeSystem:
     mode = entry.pop("mode", "choose")
     if mode not in MODES:
         raise RecipeError(f"judge {found}: mode {mode!r}; expected one of {', '.join(MODES)}")
-    return JudgeSystem(found, Endpoint.from_recipe(found, entry), cast("Mode", mode))
+    return JudgeSystem(found, Endpoint.from_recipe(f"judges.{found}", entry), cast("Mode", mode))
 
 
 def _reward_model(name: str, entry: Mapping[str, Any]) -> RewardSystem:
