@@ -25,6 +25,11 @@ class Line(NamedTuple):
     offset: int = 0
     """Byte at which the line begins."""
 
+    @property
+    def place(self) -> str:
+        """Where the row stands: ``file:line``."""
+        return f"{self.path}:{self.number}"
+
     def error(self, problem: str) -> RowError:
         """Make the error that names this line and the row's id."""
         row_id = self.row.get("id")
@@ -125,7 +130,8 @@ class RowsById:
             if not isinstance(row_id, str) or not row_id:
                 raise line.error("the row has no id")
             if row_id in self._offsets:
-                raise line.error("another row has this id")
+                first = next(other for other in read_jsonl(self.path) if other.offset == self._offsets[row_id])
+                raise line.error(f"duplicate id {row_id}: {first.place} has it, too")
             self._offsets[row_id] = line.offset
 
     def __len__(self) -> int:

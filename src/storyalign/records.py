@@ -14,7 +14,7 @@ from typing import Any, Literal
 import orjson
 
 from storyalign import accuracy
-from storyalign.text import content_id, digest
+from storyalign.text import UNKNOWN_LANGUAGE, content_id, digest, text_key
 
 DIMENSIONS = accuracy.DIMENSIONS
 SOURCES = accuracy.SOURCES
@@ -57,7 +57,7 @@ class Instance:
     """1-4: the stage of the categorisation that decided (Appendix F); None where nobody decided."""
     chosen_writer: str | None = None
     rejected_writers: tuple[str, ...] = ()
-    language: str = "en"
+    language: str = UNKNOWN_LANGUAGE
     corpus: str = "unknown"
     license: str = "unknown"
     tau_avg: float | None = None
@@ -84,9 +84,10 @@ class Instance:
         rejected = _texts(row, "rejected")
         if not rejected:
             raise BadRow("expected at least 1 rejected story, found 0")
-        if chosen in rejected:
-            raise BadRow(f"rejected[{rejected.index(chosen)}] is the chosen story")
-        writers = _texts(row, "rejected_writers") if row.get("rejected_writers") else ()
+        keys = [text_key(story) for story in rejected]
+        if (key := text_key(chosen)) in keys:
+            raise BadRow(f"rejected[{keys.index(key)}] is the chosen story")
+        writers = _names(row, "rejected_writers") if row.get("rejected_writers") else ()
         if writers and len(writers) != len(rejected):
             raise BadRow(f"{len(writers)} rejected_writers for {len(rejected)} rejected stories")
         tau = _number(row, "tau_avg")
@@ -102,10 +103,10 @@ class Instance:
             rejected=rejected,
             dimension=_name(row, "dimension", DIMENSIONS),
             source=_name(row, "source", SOURCES),
-            dimension_stage=stage,
+            dimension_stage=None if stage is None else int(stage),
             chosen_writer=_optional(row, "chosen_writer"),
             rejected_writers=writers,
-            language=_optional(row, "language") or "en",
+            language=_optional(row, "language") or _optional(row, "lang") or UNKNOWN_LANGUAGE,
             corpus=_optional(row, "corpus") or "unknown",
             license=_optional(row, "license") or "unknown",
             tau_avg=tau,
@@ -123,7 +124,7 @@ class Instance:
         """
         if len(self.rejected) != 3:
             raise BadRow(f"expected 3 rejected stories, found {len(self.rejected)}")
-        if len(set(self.stories)) != len(self.stories):
+        if len(set(map(text_key, self.stories))) != len(self.stories):
             raise BadRow("the same story stands twice in the group")
         for field in ("dimension", "source", "chosen_writer"):
             if getattr(self, field) is None and (dimension or field != "dimension"):
@@ -149,7 +150,7 @@ class PreferencePair:
     chosen_writer: str | None = None
     rejected_writer: str | None = None
     corpus: str = "unknown"
-    language: str = "en"
+    language: str = UNKNOWN_LANGUAGE
     license: str = "unknown"
     edit: str | None = None
     """The edit or prompt that lowered the rejected story, for ``rewriting``."""
@@ -170,7 +171,7 @@ class PreferencePair:
             BadRow: a text is missing, empty or no string; both stories are equal; a name is unknown.
         """
         prompt, chosen, rejected = _text(row, "prompt"), _text(row, "chosen"), _text(row, "rejected")
-        if chosen == rejected:
+        if text_key(chosen) == text_key(rejected):
             raise BadRow("chosen and rejected are the same text")
         construction = _name(row, "construction", PAIR_LABELS)
         if construction is None:
@@ -184,7 +185,7 @@ class PreferencePair:
             chosen_writer=_optional(row, "chosen_writer"),
             rejected_writer=_optional(row, "rejected_writer"),
             corpus=_optional(row, "corpus") or "unknown",
-            language=_optional(row, "language") or "en",
+            language=_optional(row, "language") or _optional(row, "lang") or UNKNOWN_LANGUAGE,
             license=_optional(row, "license") or "unknown",
             edit=_optional(row, "edit"),
             chosen_engagement=_number(row, "chosen_engagement"),
@@ -283,19 +284,31 @@ def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
 
 
 def _id(row: Mapping[str, Any]) -> str | None:
-    value = row.get("id")
-    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-        raise BadRow("id is neither a text nor a whole number")
-    return None if value is None or not str(value).strip() else str(value)
+    value = name_of(row.get("id"), "id")
+    return value if value and value.strip() else None
+
+
+def _names(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    value = row.get(field)
+    named = [name_of(item, f"{field}[{i}]") for i, item in enumerate(value)] if isinstance(value, list) else value
+    return _texts({field: named}, field)
 
 
 def _optional(row: Mapping[str, Any], field: str) -> str | None:
-    value = row.get(field)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise BadRow(f"{field} is no text but {type(value).__name__}")
-    return value or None
+    return name_of(row.get(field), field) or None
+
+
+def name_of(value: Any, field: str) -> str | None:
+    """Return a name (an id, a writer, a corpus) as a string: some files number them.
+
+    Raises:
+        BadRow: it is neither a string, nor a number, nor null.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadRow(f"{field} must be a string or a number, got {type(value).__name__}")
+    return str(value)
 
 
 def _number(row: Mapping[str, Any], field: str) -> float | None:

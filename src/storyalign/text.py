@@ -24,6 +24,9 @@ _FEW = 100
 _SPACES = bytes(0x20 if chr(code).isspace() else code for code in range(128)) + bytes(128)
 _NO_WORD = bytes(code for code in range(128) if not chr(code).isalnum() and not chr(code).isspace())
 
+UNKNOWN_LANGUAGE = "und"
+"""ISO 639's code for an undetermined language; what a row has that names none."""
+
 _WORD = re.compile(r"[^\W_]\S*")
 """A letter or digit and what follows it; punctuation alone, as between two characters, is no word."""
 
@@ -113,10 +116,11 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
 
     Args:
         text: one story; paragraphs end sentences.
-        language: an ISO 639-1 code; unknown codes fall back to English rules.
+        language: an ISO 639-1 code; unknown codes fall back to English rules, ``und`` to those of the script.
     """
     from sentencex import segment
 
+    language = script_language(text) if language == UNKNOWN_LANGUAGE else language
     return [s for paragraph in text.splitlines() for part in segment(language, paragraph) if (s := part.strip())]
 
 

@@ -90,7 +90,7 @@ def test_a_sheet_is_blind_and_comes_back_filled_in(tmp_path: Path, ending: str) 
         ({"order": "A>B>C>D", "score_A": "9"}, "score from 1 to 10"),
         ({"verdict": "maybe"}, "leave it empty"),
         ({"verdict": "confirmed"}, "belongs to mode confirm"),
-        ({"verdict": "unsure", "seconds": "long"}, "seconds is 'long'"),
+        ({"verdict": "unsure", "seconds": "long"}, "seconds must be a finite number, got 'long'"),
     ],
 )
 def test_half_filled_rows_are_named_and_nothing_is_stored(tmp_path: Path, cells: dict, said: str) -> None:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from storyalign.benchmark.premise_pool import (
@@ -9,7 +11,8 @@ from storyalign.benchmark.premise_pool import (
     review_verdicts,
 )
 from storyalign.benchmark.recipe import Recipe
-from storyalign.errors import DataError
+from storyalign.corpus.table_files import read_table
+from storyalign.errors import RowError
 from storyalign.llm.steps import Dropped
 from storyalign.records import BadRow
 
@@ -95,11 +98,29 @@ def test_own_premise_need_a_prompt():
         own_premise({"id": "x"})
 
 
-def test_a_review_says_yes_no_or_nothing():
-    rows = [{"id": "a", "keep": "Yes"}, {"id": "b", "keep": " n "}, {"id": "c", "keep": ""}]
-    assert review_verdicts(rows) == {"a": True, "b": False}
-    with pytest.raises(DataError, match="review of a: keep is 'maybe'"):
-        review_verdicts([{"id": "a", "keep": "maybe"}])
+def reviewed(tmp_path: Path, text: str) -> dict[str, bool]:
+    (tmp_path / "reviewed.csv").write_text(text, encoding="utf-8")
+    return review_verdicts(read_table(tmp_path / "reviewed.csv", short_rows=True))
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_review_says_yes_no_or_nothing_whatever_its_delimiter(tmp_path, mark):
+    text = "id,premise,keep,note\na,P,Yes,\nb,P, n ,\nc,P,,\nd,P,no\n".replace(",", mark)
+    assert reviewed(tmp_path, text) == {"a": True, "b": False, "d": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("id,keep\na,maybe\n", r"reviewed\.csv:2 \(id a\): keep is 'maybe'"),
+        ("id,answer\na,no\n", r"reviewed\.csv:2 .*no column keep; found id, answer"),
+        ("id|keep\na|no\n", r"reviewed\.csv:2: no column id and keep"),
+        ("id,keep\na,no\na,yes\n", r"reviewed\.csv:3 .*the other answer"),
+    ],
+)
+def test_a_review_that_says_something_else_is_refused(tmp_path, text, problem):
+    with pytest.raises(RowError, match=problem):
+        reviewed(tmp_path, text)
 
 
 def test_a_premise_is_never_a_formula():

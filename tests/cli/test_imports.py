@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.command import storyalign
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.rows import group_row, pair_row, storyrmb_row, write_rows
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -33,6 +33,7 @@ def test_stories_through_a_mapping_with_their_counts(tmp_path: Path) -> None:
     assert read(out)[0]["corpus"] == "e"
     assert "read 4, kept 2, dropped 2" in done.stdout
     assert "dropped 1: an exact duplicate" in done.stdout
+    assert f"{tmp_path / 'e.csv'}: read as cp1252\n" in done.stdout
     assert f"dropped 1: deleted by its author or a moderator ({tmp_path / 'e.csv'}:5)" in done.stdout
 
 
@@ -98,3 +99,40 @@ def test_judged_groups_give_pairs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(read(out)) == 2 * 12  # two premises, 13 candidates each: the best against the others
     assert {row["construction"] for row in read(out)} == {"imported"}
+
+
+def test_groups_that_are_dropped_are_read_and_stories_that_are_left_out_are_named(tmp_path: Path) -> None:
+    rows = [group_row(1, {"q": 3}, {"q": 2}, None), group_row(2, {"q": 3}, {"q": 3})]
+    path, out = write_rows(tmp_path / "g.jsonl", rows), tmp_path / "i.jsonl"
+    done = storyalign(
+        "import", "benchmark", "judged-groups", path, "--score-key", "q", "--language", "en", "--out", out
+    )
+    assert done.returncode == 0, done.stderr
+    assert "read 2, kept 1, dropped 1\n" in done.stdout
+    assert "dropped 1: groups in which stories share the best score" in done.stdout
+    assert "left out 1 of the groups' stories: candidates without a rating" in done.stdout
+
+
+def test_contradicted_pairs_are_kept_only_on_request(tmp_path: Path) -> None:
+    row = {"prompt": "A tide.", "chosen": "The rope was cut.", "rejected": "It was wet."}
+    rows = [{**row, "score_chosen": 9, "score_rejected": 2}, {**row, "prompt": "A gull.", "score_chosen": 1}]
+    rows[1] |= {"chosen": "A gull came.", "score_rejected": 2}
+    path, out = write_rows(tmp_path / "t.jsonl", rows), tmp_path / "p.jsonl"
+    call = ("import", "pairs", "trl", path, "--language", "en", "--out", out)
+    done = storyalign(*call)
+    assert done.returncode == 0, done.stderr
+    assert "dropped 1: the rejected story has the higher score; --keep-contradicted keeps such pairs" in done.stdout
+    assert storyalign(*call, "--keep-contradicted").returncode == 0
+    assert len(read(out)) == 2
+
+
+def test_jsonl_that_is_not_utf8_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(
+        b'{"prompt": "A.", "chosen": "b", "rejected": "c"}\n{"prompt": "caf\xe9", "chosen": "b", "rejected": "c"}\n'
+    )
+    done = storyalign("import", "pairs", "trl", path, "--out", tmp_path / "p.jsonl")
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        f"error: {path}:2: not valid JSON (byte 16 of the line is not UTF-8; save the file as UTF-8)\n"
+    )

@@ -36,7 +36,7 @@ def test_an_id_that_stands_twice_is_not_counted_twice(call, tmp_path, verb):
     write_rows(tmp_path / "d.jsonl", [storyrmb_row(0), storyrmb_row(1), storyrmb_row(0)])
     code, out, err = call(*verb, "d.jsonl")
     assert (code, out) == (2, "")
-    assert err == "error: d.jsonl:3 (id rmb-0000): the id rmb-0000 stands twice; ids must tell instances apart\n"
+    assert err == "error: d.jsonl:3 (id rmb-0000): duplicate id rmb-0000: d.jsonl:1 has it, too\n"
 
 
 def test_tokens_are_those_of_scoring(call, tmp_path):

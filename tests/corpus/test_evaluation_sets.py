@@ -42,7 +42,7 @@ def test_preference_pairs_are_groups_of_two(tmp_path: Path) -> None:
         ({"rejected": None}, "rejected is missing"),
         ({"dimension": ""}, "unknown dimension ''"),
         ({"source": "aliens"}, "unknown source 'aliens'"),
-        ({"id": "rmb-0000"}, "the id rmb-0000 stands twice"),
+        ({"id": "rmb-0000"}, "duplicate id rmb-0000: "),
         ({"chosen": "  "}, "chosen is empty"),
         ({"rejected": ["a", storyrmb_row(1)["chosen"], "b"]}, "rejected[1] is the chosen story"),
         ({"rejected_writers": ["m", None, "m"]}, "rejected_writers[1] is missing"),

@@ -13,7 +13,7 @@ from storyalign.corpus.human_story import HumanStory, Origin, clean_stories
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.not_stories import API_ERROR, DELETED, NO_STORY, REFUSAL, not_a_story
 from storyalign.corpus.tally import Tally
-from storyalign.corpus.writing_prompts import read_posts, read_source_target
+from storyalign.corpus.writing_prompts import BOT, read_posts, read_source_target
 from storyalign.errors import DataError, RecipeError, RowError
 from storyalign.files import Line
 from storyalign.hub.person_keys import PersonKeys
@@ -65,7 +65,7 @@ def test_posts_with_comment_scores(tmp_path: Path) -> None:
     [story] = clean_stories(read_posts(tmp_path / "p.parquet"), WP, tally)
     assert (story.prompt, story.story) == ("The last keeper gets a letter.", "The envelope wasn't damp.")
     assert (story.engagement, story.engagement_kind, story.category) == (211.0, "upvotes", "wp")
-    assert (tally.read, tally.kept, tally.dropped) == (3, 1, {DELETED: 1, NO_STORY: 1})
+    assert (tally.read, tally.kept, tally.dropped) == (3, 1, {DELETED: 1, BOT: 1})
     assert tally.examples[DELETED] == [f"{tmp_path / 'p.parquet'}:1"]
 
 
@@ -83,7 +83,7 @@ values:
   category: {悬疑: mystery}
 """
 EXPORT = """title,abstract,content,category,author,reads,upvotes
-守灯人,一封写给第一任守灯人的信。,信封没有受潮。她把信放在灯下读了一遍。,悬疑,听潮,"12,904",318
+守灯人,一封写给第一任守灯人的信。,信封没有受潮。她把信放在灯下读了一遍。,悬疑,听潮,12904,318
 雾,海上的雾。,雾来的时候没有人说话。船停在港里。,爱情,听潮,2.1万,9
 The Keeper,A letter.,"The envelope was dry. She read the letter by the lamp, twice.",mystery,Ann Example,77,1
 """
@@ -162,12 +162,12 @@ def test_what_is_no_story(text: str, reason: str | None) -> None:
 
 @pytest.mark.parametrize("value", [True, "many", float("nan"), [1]])
 def test_an_engagement_that_is_no_number_stops_with_its_line(value: Any) -> None:
-    with pytest.raises(RowError, match=r"f\.jsonl:2: engagement is"):
+    with pytest.raises(RowError, match=r"f\.jsonl:2: engagement must be"):
         rows({"story": "The sea."}, {"story": "The sky.", "engagement": value})
 
 
 def test_a_story_that_is_no_text_stops_with_its_line_and_id() -> None:
-    with pytest.raises(RowError, match=r"f.jsonl:1 \(id 7\): story is no text but int"):
+    with pytest.raises(RowError, match=r"f.jsonl:1 \(id 7\): story must be a string, got int"):
         rows({"id": "7", "story": 5})
 
 

@@ -147,7 +147,7 @@ def test_score_keys_say_how_many_groups_they_decide(tmp_path: Path) -> None:
         ({"candidates": [{"story": "s", "scores": {"q": True}}]}, "candidates[0].q is True"),
         ({"candidates": [{"story": "s", "scores": {"q": []}}]}, "candidates[0].q is an empty list"),
         ({"candidates": [{"story": "s", "ranks": [1, None]}]}, "candidates[0].ranks is [1, None]"),
-        ({"id": "g1"}, "the id g1 stands in line 1 already"),
+        ({"id": "g1"}, "duplicate id g1: "),
     ],
 )
 def test_a_broken_group_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
@@ -163,3 +163,32 @@ def test_unknown_fields_do_no_harm(tmp_path: Path) -> None:
     row["candidates"][0] |= {"by_rater": [[1.0, 2.0], [3.0]], "tags": ["a"], "comment": "", "code": "3V7S"}
     [group] = read(tmp_path, json.loads(json.dumps(row)))
     assert score_keys([group]) == {"q": 1}
+
+
+def test_a_mean_rounded_to_two_decimals_equals_the_ratings_it_stands_for(tmp_path: Path) -> None:
+    # The mean of 3, 3 and 4 is 10/3, which is written as 3.33.
+    tied, apart = read(
+        tmp_path,
+        group_row(1, {"q": 3.33}, {"q": [3, 3, 4]}, {"q": 1.0}),
+        group_row(2, {"q": 3.34}, {"q": [3, 3, 4]}, {"q": 1.0}),
+    )
+    assert order(tied, Best("q")).dropped == TIED
+    assert writers(apart, Best("q")) == ["model-0", "model-1", "model-2"]
+
+
+def test_stories_that_differ_by_white_space_alone_are_one_story(tmp_path: Path) -> None:
+    best_twice = group_row(1, {"q": 3}, {"q": 2}, {"q": 1}, {"q": 0})
+    best_twice["candidates"][1]["story"] = best_twice["candidates"][0]["story"].replace(" ", "  ") + "\n"
+    other_twice = group_row(2, {"q": 3}, {"q": 2}, {"q": 1})
+    other_twice["candidates"][2]["story"] = other_twice["candidates"][1]["story"] + "\n"
+    first, second = read(tmp_path, best_twice, other_twice)
+    assert order(first, Best("q")).dropped == BEST_TWICE
+    ordered = order(second, Best("q"))
+    assert [c.writer for c in ordered.candidates] == ["model-0", "model-1"]
+    assert ordered.left_out == {REPEATED: 1}
+
+
+def test_a_language_under_either_name_and_none(tmp_path: Path) -> None:
+    rows = [group_row(n, {"q": 1}, {"q": 2}, lang=None) for n in range(3)]
+    rows[0]["lang"], rows[1]["language"] = "zh", "ja"
+    assert [group.language for group in read(tmp_path, *rows)] == ["zh", "ja", "und"]

@@ -11,7 +11,15 @@ import pytest
 from storyalign.corpus import preference_sets as sets
 from storyalign.corpus.column_mapping import parse_mapping, read_mapped
 from storyalign.corpus.human_story import Origin
-from storyalign.corpus.imported_rows import SAME, clean_instances, clean_pairs, pairs_of
+from storyalign.corpus.imported_rows import (
+    CONTRADICTED,
+    EQUAL_SCORES,
+    REPEATED,
+    SAME,
+    clean_instances,
+    clean_pairs,
+    pairs_of,
+)
 from storyalign.corpus.tally import Tally
 from storyalign.errors import RowError
 from storyalign.files import Line
@@ -63,7 +71,7 @@ def test_litbench_test_is_filled_in_from_a_file_of_comments(tmp_path: Path) -> N
     assert sets.litbench_test_ids([path]) == {"a1", "b2", "c3", "gone"}
     [pair], tally = pairs(sets.read_litbench_test(path, find))
     assert (pair.id, pair.prompt, pair.chosen, pair.rejected) == ("set-a1-b2", PROMPT, GOOD, BAD)
-    assert tally.dropped == {"rejected: deleted by its author or a moderator": 1, "rejected: no story": 1}
+    assert tally.dropped == {"rejected: deleted by its author or a moderator": 1, sets.GONE: 1}
 
 
 def test_only_wanted_comments_are_kept_in_memory(tmp_path: Path) -> None:
@@ -116,7 +124,7 @@ def test_ultrafeedback_and_its_ties(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "u.jsonl", [row, {**row, "score_rejected": 8.5}])
     [pair], tally = pairs(sets.read_ultrafeedback(path))
     assert (pair.id, pair.prompt, pair.chosen, pair.rejected) == ("set-8c27", PROMPT, GOOD, BAD)
-    assert tally.dropped == {"rejected: no story": 1}
+    assert tally.dropped == {EQUAL_SCORES: 1}
 
 
 def test_writing_preference_bench_with_objects_and_plain_texts(tmp_path: Path) -> None:
@@ -200,3 +208,74 @@ def test_an_unknown_dimension_stops_with_its_line(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "b.jsonl", [{"p": PROMPT, "c": GOOD, "r": [BAD], "d": "wit"}])
     with pytest.raises(RowError, match=r"b\.jsonl:1: unknown dimension 'wit'"):
         list(clean_instances(read_mapped(path, mapping), ORIGIN, Tally()))
+
+
+def test_a_label_that_its_own_scores_contradict_is_kept_only_on_request(tmp_path: Path) -> None:
+    chat = {"chosen": [user(PROMPT), assistant(GOOD)], "rejected": [user(PROMPT), assistant(BAD)]}
+    chats = write_rows(tmp_path / "u.jsonl", [{**chat, "score_chosen": 6.0, "score_rejected": 8.5}])
+    votes = {"prompt": PROMPT, "chosen_story": GOOD, "rejected_story": BAD, "chosen_upvotes": 3, "rejected_upvotes": 4}
+    marks = {"prompt": PROMPT, "chosen": {"text": GOOD, "score": 1}, "rejected": {"text": BAD, "score": 2}}
+    for lines in (
+        lambda: sets.read_ultrafeedback(chats),
+        lambda: sets.read_trl(chats),
+        lambda: sets.read_litbench_train(parquet(tmp_path, votes)),
+        lambda: sets.read_writing_preference_bench(write_rows(tmp_path / "w.jsonl", [marks])),
+    ):
+        found, tally = pairs(lines())
+        assert (found, tally.dropped) == ([], {CONTRADICTED: 1})
+        [kept] = clean_pairs(lines(), ORIGIN, Tally(), keep_contradicted=True)
+        assert kept.chosen == GOOD
+
+
+def test_rejected_stories_that_a_group_loses_are_counted_by_reason(tmp_path: Path) -> None:
+    row = rewardbench2_row(rejected=[BAD, "", f"{BAD}\n", "[removed]"], models=[])
+    tally = Tally()
+    [group] = clean_instances(sets.read_rewardbench2(parquet(tmp_path, row)), ORIGIN, tally)
+    assert group.rejected == (BAD,)
+    assert tally.left_out == {
+        "rejected: no story": 1,
+        "rejected: deleted by its author or a moderator": 1,
+        REPEATED: 1,
+    }
+    assert any("left out 1 of the groups' stories: rejected: no story" in line for line in tally.lines())
+
+
+PAIR_CSV = """id,p,good,bad,up,down,lang,by
+7,A tide.,The rope was cut.,It was wet.,12,,,8
+8,A gull.,The gull stole it.,It flew.,,3,zh,
+"""
+
+
+def test_numeric_and_empty_cells_of_a_csv_of_pairs(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(PAIR_CSV)
+    columns = {"id": "id", "prompt": "p", "chosen": "good", "rejected": "bad", "chosen_engagement": "up"}
+    columns |= {"rejected_engagement": "down", "language": "lang", "chosen_writer": "by"}
+    mapping = parse_mapping({"columns": columns}, "pairs", "m")
+    first, second = pairs(read_mapped(tmp_path / "p.csv", mapping))[0]
+    assert (first.id, first.chosen_engagement, first.rejected_engagement, first.chosen_writer) == (
+        "set-7",
+        12.0,
+        None,
+        "8",
+    )
+    assert (second.chosen_engagement, second.rejected_engagement, second.chosen_writer) == (None, 3.0, None)
+    assert (first.language, second.language) == ("en", "zh")
+
+
+def test_numeric_and_empty_cells_of_a_csv_of_groups(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text(
+        "p,c,r1,r2,d,stage,tau\nA tide.,The rope.,Wet.,,,2,0.5\nA gull.,It stole.,Flew.,,,,\n"
+    )
+    columns = {"prompt": "p", "chosen": "c", "rejected": ["r1", "r2"], "dimension": "d", "dimension_stage": "stage"}
+    lines = read_mapped(tmp_path / "b.csv", parse_mapping({"columns": {**columns, "tau_avg": "tau"}}, "benchmark", "m"))
+    first, second = clean_instances(lines, ORIGIN, Tally())
+    assert (first.dimension, first.dimension_stage, first.tau_avg, first.rejected) == (None, 2, 0.5, ("Wet.",))
+    assert (second.dimension_stage, second.tau_avg) == (None, None)
+
+
+@pytest.mark.parametrize("cell", ["2,1", "1.204,5", "1,204"])
+def test_a_number_with_two_readings_is_refused_with_file_line_and_column(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "p.csv").write_text(f'p,good,bad,up\nA tide.,The rope.,Wet.,"{cell}"\n')
+    columns = {"prompt": "p", "chosen": "good", "rejected": "bad", "chosen_engagement": "up"}
+    with pytest.raises(RowError, match=rf"p\.csv:2: column 'up' \(chosen_engagement\) is '{cell}', which can be read"):
+        list(read_mapped(tmp_path / "p.csv", parse_mapping({"columns": columns}, "pairs", "m")))

@@ -48,7 +48,12 @@ def test_the_prompt_file_of_creative_writing_v3(tmp_path):
         ("c.json", '{"1": {"writing_prompt": "a <SEED>"}}', DataError, "no seed_modifiers"),
         ("d.jsonl", '{"id": "x", "story": "y"}\n', RowError, "no premise"),
         ("e.txt", "\n\n", DataError, "holds no premises"),
-        ("f.jsonl", '{"id": "x", "premise": "a"}\n{"id": "x", "premise": "b"}\n', DataError, "stands for two premises"),
+        (
+            "f.jsonl",
+            '{"id": "x", "premise": "a"}\n{"id": "x", "premise": "b"}\n',
+            DataError,
+            "premises 1 and 2",
+        ),
     ],
 )
 def test_files_without_premises_are_named(tmp_path, name, content, error, complaint):

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from storyalign.corpus.table_files import decode, read_lines, read_table
+from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError, RowError
 
 ROWS = [{"title": "A", "content": "One,\ntwo."}, {"title": "B", "content": 'He said "go".'}]
@@ -51,6 +50,7 @@ def test_a_field_longer_than_csvs_usual_limit(tmp_path: Path) -> None:
     [
         ("a.csv", b"title,content\nA,One\nB\n", RowError, "a.csv:3: 1 fields under 2 columns"),
         ("a.csv", b'title,content\nA,"One\n', RowError, "a.csv:2: not readable as CSV"),
+        ("a.csv", b"id,score,score\n1,2,3\n", DataError, "a.csv: columns 2 and 3 are both named 'score'"),
         ("a.csv", b"", DataError, "a.csv: the file is empty"),
         ("a.json", b'{"title": "A"}', DataError, "a.json: expected a list of objects, found dict"),
         ("a.json", b"[1]", RowError, "a.json:1: expected an object"),
@@ -72,21 +72,15 @@ def test_a_missing_file(tmp_path: Path) -> None:
         list(read_table(tmp_path / "none.csv"))
 
 
-def test_cp1252_beside_utf8_line_by_line(tmp_path: Path) -> None:
-    path, counts = tmp_path / "a.txt", Counter[str]()
-    path.write_bytes("“Go,” she said.\n".encode() + "“Go,” he said – late.\n".encode("cp1252") + "海边。\n".encode())
-    assert list(read_lines(path, counts)) == ["“Go,” she said.", "“Go,” he said – late.", "海边。"]
-    assert counts == {"cp1252": 1}
+def test_columns_without_a_name_hide_nothing_and_short_rows_are_filled_only_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id;keep;;\n1;no\n2;yes;;\n")
+    assert [line.row["keep"] for line in read_table(path, short_rows=True)] == ["no", "yes"]
+    with pytest.raises(RowError, match=r"a\.csv:2: 2 fields under 4 columns"):
+        list(read_table(path))
 
 
-def test_utf16_and_gb18030() -> None:
-    counts = Counter[str]()
-    text = "她在海边等了一夜，灯塔没有亮。" * 4
-    assert decode(text.encode("utf-16"), counts, "a") == text
-    assert decode(text.encode("gb18030"), counts, "a") == text
-    assert counts == {"utf-16": 1, "gb18030": 1}
-
-
-def test_bytes_that_are_no_text() -> None:
-    with pytest.raises(DataError, match=r"story\.txt: no text in UTF-8"):
-        decode(b"\x00\x01\xff" + b"\x00" * 40, Counter(), "story.txt")
+def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["q", "q"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"columns 1 and 2 are both named 'q'"):
+        list(read_table(tmp_path / "a.parquet"))

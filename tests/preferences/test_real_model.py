@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.full, pytest.mark.real_data, pytest.mark.timeout(1500)
 MAPPING = """
 columns: {title: title, abstract: abstract, story: content, category: category, author: author, engagement: reads}
 constants: {corpus: shelf, license: cc-by-4.0, engagement_kind: reads}
+decimal: "."
 """
 
 

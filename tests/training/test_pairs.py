@@ -11,6 +11,7 @@ from storyalign.errors import DataError, RowError
 from storyalign.files import write_jsonl
 from storyalign.records import BadRow
 from storyalign.training.pairs import PairSource, load_pairs, read_pair
+from tests.rows import write_rows
 
 ROW = {"prompt": "p", "chosen": "good", "rejected": "bad"}
 
@@ -52,13 +53,38 @@ def test_all_forms_of_a_pair_are_the_same_pair(row: dict[str, Any]) -> None:
         ({**ROW, "prompt": [assistant("p")]}, "expected 'user'"),
         ({**ROW, "chosen": {"role": "assistant", "content": None}}, "neither a text nor"),
         ({**ROW, "construction": 7}, "construction 7 has no name"),
-        ({**ROW, "chosen_engagement": -1.0, "rejected_engagement": 2.0}, "engagement is -1.0"),
-        ({**ROW, "chosen_engagement": math.nan, "rejected_engagement": 2.0}, "engagement is nan"),
     ],
 )
 def test_broken_rows_are_named(row: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadRow, match=problem):
         read_pair(row)
+
+
+@pytest.mark.parametrize("engagement", [-1.0, math.nan, "many"])
+def test_an_engagement_that_is_no_count_matters_only_where_it_is_used(tmp_path: Path, engagement: Any) -> None:
+    row = {**ROW, "chosen_engagement": engagement, "rejected_engagement": 2.0}
+    assert read_pair(row).engagement_ratio is None
+    with pytest.raises(BadRow, match="expected a count from 0 up"):
+        read_pair(row, needs_engagement=True)
+    if engagement == -1.0:
+        path = write_rows(tmp_path / "pairs.jsonl", [row, {**ROW, "chosen_engagement": 3, "rejected_engagement": 2.5}])
+        assert len(load_pairs(PairSource(str(path))).rows) == 2
+        with pytest.raises(RowError, match=r"pairs\.jsonl:1: engagement is -1\.0"):
+            load_pairs(PairSource(str(path)), needs_engagement=True)
+
+
+def test_ids_writers_and_constructions_that_are_numbers_are_strings(tmp_path: Path) -> None:
+    named = [
+        {"id": 1, "chosen_writer": "a", "construction": "rewriting"},
+        {"id": "b2", "chosen_writer": 7, "construction": 0},
+        {"id": 3.5, "chosen_writer": 0},
+    ]
+    path = write_rows(tmp_path / "pairs.jsonl", [{**ROW, **names} for names in named])
+    loaded = load_pairs(PairSource(str(path)))
+    assert list(loaded.rows["id"]) == ["1", "b2", "3.5"]
+    assert loaded.writers == {"a": 1, "7": 1, "0": 1}
+    # 0 is the first name of the column's labels
+    assert loaded.counts == {"back_generation": 1, "rewriting": 1, "unknown": 1}
 
 
 def test_engagement_is_a_ratio_and_never_speaks_for_the_rejected_story() -> None:

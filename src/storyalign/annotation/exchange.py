@@ -18,6 +18,8 @@ from storyalign.annotation.assignments import deal
 from storyalign.annotation.store import Claim, Store
 from storyalign.annotation.tasks import MODES, Task
 from storyalign.annotation.verdicts import KINDS, Answer, Kind, Verdict, make_verdict
+from storyalign.corpus.numbers import read_optional_number
+from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError
 from storyalign.files import Line, atomic_path, read_jsonl, write_jsonl
 from storyalign.records import BadRow
@@ -95,10 +97,10 @@ def read_sheet_row(row: Mapping[str, Any], task: Task, annotator: str) -> Verdic
         unsure=word == "unsure",
         accepted=True,  # nobody was there to show the contradiction; it is counted in the verdict
     )
-    seconds = str(row.get("seconds") or "").strip()
-    if seconds and not re.fullmatch(r"\d+(\.\d+)?", seconds):
-        raise BadRow(f"seconds is {seconds!r}; expected a number or nothing")
-    return make_verdict(task, answer, annotator, kind, float(seconds) if seconds else None)
+    seconds = read_optional_number(row.get("seconds"), "seconds")
+    if seconds is not None and seconds < 0:
+        raise BadRow(f"seconds is {seconds}; expected a number from 0 up, or nothing")
+    return make_verdict(task, answer, annotator, kind, seconds)
 
 
 def import_rows(store: Store, lines: Iterable[Line], annotator: str | None = None) -> Imported:
@@ -172,18 +174,11 @@ def read_rows(path: Path) -> Iterator[Line]:
         return
     if path.suffix != ".csv":
         raise DataError(f"{path}: unknown ending; name a file .jsonl or .csv")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as UTF-8 ({error}); save it as CSV UTF-8") from error
-    first = text.split("\n", 1)[0]
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
-    for row in reader:
-        values = {name: _value(name, cell or "") for name, cell in row.items() if isinstance(name, str)}
-        line = Line(path, reader.line_num, values)
-        if None in row:
-            raise line.error("more cells than columns")
-        yield line
+    for line in read_table(path, short_rows=True):
+        try:
+            yield line._replace(row={name: _value(name, cell) for name, cell in line.row.items()})
+        except BadRow as error:
+            raise line.error(str(error)) from error
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -207,8 +202,5 @@ def _value(name: str, cell: str) -> Any:
         except json.JSONDecodeError:
             return cell
     if name == "seconds":
-        try:
-            return float(cell) if cell else None
-        except ValueError:
-            return cell
+        return read_optional_number(cell, "column seconds")
     return cell

@@ -40,6 +40,7 @@ from storyalign.benchmark.premises import (
 from storyalign.benchmark.ratings import rated_groups, rating_step
 from storyalign.benchmark.recipe import Recipe
 from storyalign.benchmark.settling import routes_of, settle, task_of
+from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError
 from storyalign.files import RowsById, atomic_path, read_jsonl, write_jsonl, write_text
 from storyalign.llm.steps import Dropped, Job, Row
@@ -236,8 +237,7 @@ class Construction:
         path = self.folder / "premises/reviewed.csv"
         if not path.is_file():
             return {}
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            return review_verdicts(csv.DictReader(handle))
+        return review_verdicts(read_table(path, short_rows=True))
 
     def _need(self, name: str, verb: str) -> Path:
         path = self.folder / name

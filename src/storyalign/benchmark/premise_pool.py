@@ -9,10 +9,10 @@ from typing import Any
 
 from storyalign.benchmark.recipe import Recipe
 from storyalign.corpus.duplicates import TextIndex
-from storyalign.errors import DataError
+from storyalign.files import Line
 from storyalign.llm.steps import Dropped, Row
 from storyalign.records import BadRow
-from storyalign.text import content_id, count_words, distinct_words
+from storyalign.text import UNKNOWN_LANGUAGE, content_id, count_words, distinct_words
 
 KEPT = ("family", "theme", "turn", "style", "seed", "made_by")
 """What a premise remembers of its way."""
@@ -140,7 +140,7 @@ def _human_row(row: Row) -> Row:
         "human_story": row["story"],
         "human_writer": row.get("writer") or "human",
         "corpus": row.get("corpus") or "unknown",
-        "language": row.get("language") or "en",
+        "language": row.get("language") or UNKNOWN_LANGUAGE,
         "license": row.get("license") or "unknown",
     }
 
@@ -160,19 +160,24 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
-def review_verdicts(rows: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
+def review_verdicts(lines: Iterable[Line]) -> dict[str, bool]:
     """Read a filled-in table: rows that nobody filled in say nothing.
 
     Raises:
-        DataError: ``keep`` is neither yes nor no.
+        RowError: a column is missing, ``keep`` is neither yes nor no, or a premise has both; names file and line.
     """
     verdicts: dict[str, bool] = {}
-    for row in rows:
-        said = str(row.get("keep") or "").strip().lower()
-        if said in ("yes", "y", "1", "true", "keep"):
-            verdicts[str(row["id"])] = True
-        elif said in ("no", "n", "0", "false", "drop"):
-            verdicts[str(row["id"])] = False
-        elif said:
-            raise DataError(f"review of {row.get('id')}: keep is {said!r}; write yes or no, or leave it empty")
+    for line in lines:
+        if missing := {"id", "keep"} - set(line.row):
+            raise line.error(f"no column {' and '.join(sorted(missing))}; found {', '.join(line.row)}")
+        word, premise = str(line.row["keep"]).strip().lower(), str(line.row["id"])
+        if not word:
+            continue
+        if word not in _YES and word not in _NO:
+            raise line.error(f"keep is {word!r}; write yes or no, or leave it empty")
+        if verdicts.setdefault(premise, word in _YES) != (word in _YES):
+            raise line.error("an earlier row of the same premise has the other answer")
     return verdicts
+
+
+_YES, _NO = ("yes", "y", "1", "true", "keep"), ("no", "n", "0", "false", "drop")

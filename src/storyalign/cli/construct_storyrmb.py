@@ -90,9 +90,10 @@ def premises(
     settings = _read_recipe(recipe)
     work = _construction(settings, out, limit, cost_limit, executor)
     if reviewed is not None:
+        from storyalign.corpus.encodings import read_whole
         from storyalign.files import write_text
 
-        write_text(out / "premises/reviewed.csv", reviewed.read_text(encoding="utf-8-sig"))
+        write_text(out / "premises/reviewed.csv", read_whole(reviewed))
     _premises(work, recipe, settings)
     typer.echo(f"{out / 'premises/to_review.csv'}: fill in keep (yes, no) and give it back with --reviewed")
 

@@ -100,8 +100,22 @@ def with_bar(lines: Iterable[Line]) -> Iterable[Line]:
     return bar
 
 
-def write_rows(rows: Iterable[Row], filters: Filters, tally: Tally, out: Path, unit: str) -> None:
-    """Filter rows, write them in one step, and print what was left out and why.
+def encoding_lines(files: Iterable[Path]) -> Iterator[str]:
+    """Yield a line for each text file that is not UTF-8, with the encoding it was read in."""
+    from storyalign.corpus.encodings import UTF8, encoding_of
+
+    for path in files:
+        if path.suffix.lower() in _NO_TEXT or (encoding := encoding_of(path)) == UTF8:
+            continue
+        yield f"  {path}: read as {encoding.name}"
+
+
+_NO_TEXT = (".parquet", ".xlsx", ".json", ".jsonl", ".ndjson")
+"""Endings of files that are no text, or UTF-8 by their standard."""
+
+
+def write_rows(rows: Iterable[Row], filters: Filters, tally: Tally, out: Path, unit: str, files: list[Path]) -> None:
+    """Filter rows, write them in one step, and print what was left out and why, and which file is not UTF-8.
 
     Raises:
         DataError: no row is left; the file is not touched.
@@ -117,6 +131,6 @@ def write_rows(rows: Iterable[Row], filters: Filters, tally: Tally, out: Path, u
             raise DataError(f"{out}: no rows are left of {tally.read:,} ({n:,} of them: {reason}); nothing was written")
 
     write_jsonl(out, to_write())
-    for line in tally.lines():
+    for line in (*tally.lines(), *encoding_lines(files)):
         typer.echo(line)
     typer.echo(f"{out}: {tally.kept:,} {unit}")

@@ -134,7 +134,7 @@ def stories(
         if form is Stories.writingprompts:
             if len(files) != 2:
                 raise RecipeError(f"writingprompts takes two files, the source and the target; {len(files)} were named")
-            yield from read_source_target(files[0], files[1], tally.rules)
+            yield from read_source_target(files[0], files[1])
         elif form is Stories.posts:
             yield from each_file(files, read_posts)
         else:
@@ -142,7 +142,7 @@ def stories(
             yield from each_file(files, lambda path: read_mapped(path, columns))
 
     rows = clean_stories(with_bar(lines()), origin, tally, author_key)
-    write_rows(rows, filters, tally, out, "stories")
+    write_rows(rows, filters, tally, out, "stories", files)
 
 
 @imports.command("pairs")
@@ -167,6 +167,9 @@ def pairs(
     whole: Whole = False,
     near_duplicates: NearDuplicates = None,
     keep_duplicates: KeepDuplicates = False,
+    keep_contradicted: Annotated[
+        bool, typer.Option("--keep-contradicted", help="Keep pairs whose rejected story has the higher score.")
+    ] = False,
 ) -> None:
     """Read preference pairs; their construction is "imported".
 
@@ -199,7 +202,8 @@ def pairs(
         columns = mapping_of(mapping, "pairs")
         readers[form] = lambda path: read_mapped(path, columns)
     if form in readers:
-        rows = clean_pairs(with_bar(each_file(files, readers[form])), origin, tally)
+        lines = with_bar(each_file(files, readers[form]))
+        rows = clean_pairs(lines, origin, tally, keep_contradicted=keep_contradicted)
     else:
         groups = _groups(form, files, score_key, lower_is_better, assume_human_best, tally)
         rows = (
@@ -207,7 +211,7 @@ def pairs(
             for group in clean_instances(with_bar(groups), origin, tally)
             for pair in _counted(pairs_of(group), tally)
         )
-    write_rows(rows, filters, tally, out, "pairs")
+    write_rows(rows, filters, tally, out, "pairs", files)
 
 
 @imports.command("benchmark")
@@ -248,7 +252,7 @@ def benchmark(
     else:
         lines = _groups(form, files, score_key, lower_is_better, assume_human_best, tally)
     rows = clean_instances(with_bar(lines), origin, tally)
-    write_rows(_official(rows, files) if expect_paper_counts else rows, filters, tally, out, "instances")
+    write_rows(_official(rows, files) if expect_paper_counts else rows, filters, tally, out, "instances", files)
 
 
 def _official(rows: Iterable[Instance], files: list[Path]) -> Iterator[Instance]:
@@ -271,6 +275,7 @@ def _groups(
     form: Pairs | Benchmarks, files: list[Path], score_key: str | None, lower: bool, human: bool, tally: Tally
 ) -> Iterator[Line]:
     from storyalign.corpus.evaluation_sets import load_evaluation_set
+    from storyalign.corpus.judged_groups import CANDIDATE_REASONS
     from storyalign.corpus.preference_sets import read_rewardbench2
     from storyalign.files import Line
 
@@ -279,7 +284,12 @@ def _groups(
         return
     for path in files:
         found = load_evaluation_set(path, score_key=score_key, lower_is_better=lower, assume_human_best=human)
-        tally.dropped.update(found.dropped)
+        for reason, n in found.dropped.items():
+            if reason in CANDIDATE_REASONS:
+                tally.left_out[reason] += n
+            else:
+                tally.read += n
+                tally.dropped[reason] += n
         for number, instance in enumerate(found.instances, start=1):
             yield Line(path, number, instance.to_row())
 

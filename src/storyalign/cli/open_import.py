@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 import storyalign
+from storyalign.cli.import_steps import encoding_lines
 from storyalign.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def import_open(
     _build_benchmark(sets, out)
     n_pairs = _build_pairs(sets, [s for s in sources if s.layout == "litbench"], files, out, tallies)
     _report(sources, sets, tallies)
+    for line in encoding_lines(path for found in files.values() for path in found.values()):
+        typer.echo(line)
     _write_sources(sources, settled, out)
     typer.echo(f"{out / BENCHMARK}: {len(sets.instances):,} instances")
     typer.echo(f"{out / PAIRS}: {n_pairs:,} pairs")

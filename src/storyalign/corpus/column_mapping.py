@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from storyalign.corpus.human_story import FIELDS as STORY_FIELDS
+from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.table_files import read_table
 from storyalign.errors import RecipeError
 from storyalign.files import Line
@@ -30,6 +31,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "pairs": ("prompt", "chosen", "rejected"),
     "benchmark": ("prompt", "chosen", "rejected"),
 }
+NUMBERS = frozenset({"engagement", "chosen_engagement", "rejected_engagement", "dimension_stage", "tau_avg"})
 LISTS = ("rejected", "rejected_writers")
 """Fields of a benchmark that may be put together from several columns."""
 
@@ -52,6 +54,7 @@ class ColumnMapping:
           engagement_kind: reads
         values:                   # other names for what a column holds
           category: {悬疑: mystery}
+        decimal: "."              # the decimal mark of numbers in text; without it "1,204" is refused
 
     A dot reads inside an object or list: ``chosen.text``, ``messages.0.content``. ``rejected`` and ``rejected_writers``
     of a benchmark may be a column that holds a list, or a list of columns.
@@ -60,17 +63,21 @@ class ColumnMapping:
     columns: Mapping[str, str | list[str]]
     constants: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    decimal: str | None = None
 
     def row(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Give a row under our names.
+        """Return a row under our names; an empty cell is null, a number that stands as text is read.
 
         Raises:
-            BadRow: a column is missing.
+            BadRow: a column is missing, or holds something else than one number.
         """
         row: dict[str, Any] = dict(self.constants)
         for ours, theirs in self.columns.items():
             value = [_at(raw, name) for name in theirs] if isinstance(theirs, list) else _at(raw, theirs)
-            row[ours] = self.values.get(ours, {}).get(str(value), value) if ours in self.values else value
+            value = self.values.get(ours, {}).get(str(value), value) if ours in self.values else value
+            if ours in NUMBERS:
+                value = read_optional_number(value, f"column {theirs!r} ({ours})", self.decimal)
+            row[ours] = None if isinstance(value, str) and not value.strip() else value
         return row
 
 
@@ -101,13 +108,15 @@ def parse_mapping(content: Any, kind: str, where: str) -> ColumnMapping:
     """
     if not isinstance(content, dict) or not isinstance(content.get("columns"), dict):
         raise RecipeError(f"{where}: expected 'columns:' with lines like 'story: NAME OF THE COLUMN'")
-    if unknown := set(content) - {"columns", "constants", "values"}:
+    if unknown := set(content) - {"columns", "constants", "values", "decimal"}:
         raise RecipeError(
-            f"{where}: unknown {', '.join(sorted(map(str, unknown)))}; expected columns, constants, values"
+            f"{where}: unknown {', '.join(sorted(map(str, unknown)))}; expected columns, constants, values, decimal"
         )
     columns, constants, values = content["columns"], content.get("constants") or {}, content.get("values") or {}
     if not isinstance(constants, dict) or not isinstance(values, dict):
         raise RecipeError(f"{where}: constants and values must be mappings")
+    if (decimal := content.get("decimal")) not in (None, ".", ","):
+        raise RecipeError(f"{where}: decimal is {decimal!r}; expected '.' or ','")
     known = KINDS[kind]
     for section in (columns, constants, values):
         if strange := [str(name) for name in section if name not in known]:
@@ -123,7 +132,7 @@ def parse_mapping(content: Any, kind: str, where: str) -> ColumnMapping:
     if wrong := [str(name) for name, table in values.items() if not isinstance(table, dict) or name not in columns]:
         raise RecipeError(f"{where}: values of {wrong[0]} must be a mapping, and {wrong[0]} must have a column")
     named = {str(n): {str(k): str(v) for k, v in table.items()} for n, table in values.items()}
-    return ColumnMapping(dict(columns), dict(constants), named)
+    return ColumnMapping(dict(columns), dict(constants), named, decimal)
 
 
 def read_mapped(path: str | Path, mapping: ColumnMapping) -> Iterator[Line]:
@@ -132,7 +141,7 @@ def read_mapped(path: str | Path, mapping: ColumnMapping) -> Iterator[Line]:
     An export in the manner of Douban, as CSV, which the example in ``ColumnMapping`` fits::
 
         title,abstract,content,category,author,reads,upvotes
-        守灯人,一封写给第一任守灯人的信。,信封没有受潮。……,悬疑,听潮,"12,904",318
+        守灯人,一封写给第一任守灯人的信。,信封没有受潮。……,悬疑,听潮,12904,318
 
     Raises:
         RowError: a row lacks a column; names file, line and the columns that are there.

@@ -21,11 +21,16 @@ class DatasetRow(NamedTuple):
     """Its place in the split, counted from 1."""
     row: dict[str, Any]
 
+    @property
+    def place(self) -> str:
+        """Where the row stands, for people."""
+        return f"{self.dataset}, row {self.number}"
+
     def error(self, problem: str) -> DataError:
         """Make the error that names this row."""
         row_id = self.row.get("id")
         identity = "" if row_id is None else f" (id {row_id})"
-        return DataError(f"{self.dataset}, row {self.number}{identity}: {problem}")
+        return DataError(f"{self.place}{identity}: {problem}")
 
 
 class DatasetRows(NamedTuple):

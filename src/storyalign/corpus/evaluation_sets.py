@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def load_evaluation_set(
         name, rows = path.name, read_jsonl(path)
     else:
         name, rows = open_dataset(data, config, split, revision)
-    instances = _instances(rows)
+    instances = list(read_instances(rows))
     _refuse(
         name,
         "the data says itself which story is chosen",
@@ -107,17 +107,22 @@ def _refuse(data: str | Path, reason: str, **options: object) -> None:
         raise RecipeError(f"{data}: {reason}; leave out {', '.join(given)}")
 
 
-def _instances(rows: Iterable[Line | DatasetRow]) -> list[Instance]:
-    instances: dict[str, Instance] = {}
-    for place in rows:
+def read_instances(rows: Iterable[Line | DatasetRow]) -> Iterator[Instance]:
+    """Yield the instances of a dataset; memory holds their ids alone.
+
+    Raises:
+        DataError: a row is broken, or an id comes twice; names both places.
+    """
+    places: dict[str, str] = {}
+    for line in rows:
         try:
-            item = Instance.from_row(group_of(place.row))
-            if item.id in instances:
-                raise BadRow(f"the id {item.id} stands twice; ids must tell instances apart")
+            item = Instance.from_row(group_of(line.row))
         except BadRow as error:
-            raise place.error(str(error)) from error
-        instances[item.id] = item
-    return list(instances.values())
+            raise line.error(str(error)) from error
+        if item.id in places:
+            raise line.error(f"duplicate id {item.id}: {places[item.id]} has it, too")
+        places[item.id] = line.place
+        yield item
 
 
 def group_of(row: dict[str, Any]) -> Mapping[str, Any]:

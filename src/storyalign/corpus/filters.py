@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from storyalign.corpus.duplicates import TextIndex
@@ -11,7 +11,7 @@ from storyalign.corpus.human_story import HumanStory
 from storyalign.corpus.tally import Tally
 from storyalign.errors import RecipeError
 from storyalign.records import Instance, PreferencePair
-from storyalign.text import count_words
+from storyalign.text import content_id, count_words
 
 Row = TypeVar("Row", HumanStory, PreferencePair, Instance)
 
@@ -24,6 +24,7 @@ LICENCE = "another licence"
 CUT = "a story that ends in mid-sentence"
 EXACT = "an exact duplicate"
 NEAR = "a near duplicate"
+SAME_ROW = "the same id and texts as an earlier row"
 
 ENDINGS = frozenset(".!?…。！？~*”’\"')]}」』）》")
 """A story whose last character is one of these is taken as whole."""
@@ -79,20 +80,29 @@ class Filters:
 
 
 def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
-    """Give the rows that stay; the others are taken back from the tally with their reasons.
+    """Yield the rows that stay, each with an id of its own; the others are taken back from the tally with a reason.
 
     Rows are compared by their stories: those of a pair or group together, so that one story may stand in several.
-    The first of several duplicates stays.
+    The first of several duplicates stays. Ids may restart in every file of a source, or repeat: a later row of the
+    same id gets a digest of its texts behind it. With the same texts, too, it is the same row and dropped.
     """
     compares = filters.exact_duplicates or filters.near_duplicates is not None
     seen = TextIndex(filters.near_duplicates)
+    ids: dict[str, int] = {}
     for row in rows:
+        texts = (row.prompt, row.story) if isinstance(row, HumanStory) else (row.prompt, *row.stories)
         if reason := filters.reason(row):
             tally.take_back(reason, row.id)
             continue
-        if compares:
-            text = row.story if isinstance(row, HumanStory) else "\n".join(row.stories)
-            if match := seen.find_or_add(row.id, text):
-                tally.take_back(EXACT if match.exact else NEAR, f"{row.id} = {match.key}")
+        if compares and (match := seen.find_or_add(row.id, "\n".join(texts[1:]))):
+            tally.take_back(EXACT if match.exact else NEAR, f"{row.id} = {match.key}")
+            continue
+        if row.id in ids:
+            own = content_id(row.id, *texts)
+            if ids[row.id] == hash(texts) or own in ids:
+                tally.take_back(SAME_ROW, row.id)
                 continue
+            tally.renamed[row.id] += 1
+            row = replace(row, id=own)
+        ids[row.id] = hash(texts)
         yield row

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from scipy import stats
 
-from storyalign.corpus.judged_groups import RANKS, TOLERANCE, is_judged_group
+from storyalign.corpus.judged_groups import RANKS, TOLERANCE, is_judged_group, read_group
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, read_jsonl
 from storyalign.records import BadRow, Instance
@@ -179,6 +179,7 @@ def judged_rankings(path: str | Path, key: str, lower_is_better: bool) -> HumanR
     for line in read_jsonl(path):
         if not is_judged_group(line.row):
             raise RecipeError(f"{path}: --score-key is for judged groups (premise, candidates); leave it out")
+        means = {c.story: c.scores.get(key) for c in read_group(line, Path(path).stem).candidates}
         given = {
             candidate["story"]: values
             for candidate in line.row["candidates"]
@@ -187,7 +188,7 @@ def judged_rankings(path: str | Path, key: str, lower_is_better: bool) -> HumanR
             and (values := _rater_values(candidate, key))
         }
         if len({len(values) for values in given.values()}) > 1:  # raters cannot be told apart over all stories
-            given = {story: [math.fsum(values) / len(values)] for story, values in given.items()}
+            given = {story: [means[story]] for story in given}
         raters: dict[str, Values] = {}
         for story, values in given.items():
             for place, value in enumerate(values, 1):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,10 +9,11 @@ from typing import Any
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.normalise import normalise
 from storyalign.corpus.not_stories import NO_STORY, not_a_story
-from storyalign.corpus.tally import Tally
+from storyalign.corpus.numbers import read_optional_number
+from storyalign.corpus.tally import DROPPED, Tally
 from storyalign.files import Line
-from storyalign.records import BadRow
-from storyalign.text import content_id
+from storyalign.records import BadRow, name_of
+from storyalign.text import UNKNOWN_LANGUAGE, content_id
 
 AuthorKey = Callable[[str], str]
 """Turns an author's name into a key that nobody can turn back: a digest with a secret salt."""
@@ -24,6 +23,10 @@ FIELDS = (
     "corpus", "license",
 )  # fmt: skip
 """What a reader gives: names of our own for the columns of all formats. ``author`` never reaches a row."""
+
+
+NAMES = frozenset({"title", "category", "author", "author_key", "writer", "corpus", "license"})
+"""Fields in which a number is a name; ``1984`` may be a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class HumanStory:
     """What was counted: upvotes, reads, ..."""
     writer: str = "human"
     corpus: str = "unknown"
-    language: str = "en"
+    language: str = UNKNOWN_LANGUAGE
     license: str = "unknown"
 
     @classmethod
@@ -61,18 +64,18 @@ class HumanStory:
             raise BadRow("story is missing or empty")
         prompt = _text(row, "prompt") or ""
         return cls(
-            id=str(row.get("id") or content_id("story", prompt, story)),
+            id=str(row["id"]) if row.get("id") not in (None, "") else content_id("story", prompt, story),
             prompt=prompt,
             story=story,
             title=_text(row, "title"),
             abstract=_text(row, "abstract"),
             category=_text(row, "category"),
             author_key=_text(row, "author_key"),
-            engagement=_number(row.get("engagement"), "engagement"),
+            engagement=read_optional_number(row.get("engagement"), "engagement"),
             engagement_kind=_text(row, "engagement_kind"),
             writer=_text(row, "writer") or "human",
             corpus=_text(row, "corpus") or "unknown",
-            language=_text(row, "language") or "en",
+            language=_text(row, "language") or _text(row, "lang") or UNKNOWN_LANGUAGE,
             license=_text(row, "license") or "unknown",
         )
 
@@ -108,7 +111,7 @@ def clean_stories(
     """
     for line in lines:
         tally.read += 1
-        place = f"{line.path}:{line.number}"
+        place = line.place
         try:
             story = _clean(line.row, origin, tally, author_key)
         except BadRow as error:
@@ -121,6 +124,8 @@ def clean_stories(
 
 
 def _clean(row: Mapping[str, Any], origin: Origin, tally: Tally, author_key: AuthorKey | None) -> HumanStory | str:
+    if reason := row.get(DROPPED):
+        return str(reason)
     raw = _text(row, "story")
     if raw is None:
         return NO_STORY
@@ -131,9 +136,9 @@ def _clean(row: Mapping[str, Any], origin: Origin, tally: Tally, author_key: Aut
     if reason := not_a_story(story):
         return reason
     prompt, title, abstract = (_normal(row, name, tally) for name in ("prompt", "title", "abstract"))
-    author, engagement = _text(row, "author"), _number(row.get("engagement"), "engagement")
+    author, engagement = _text(row, "author"), read_optional_number(row.get("engagement"), "engagement")
     return HumanStory(
-        id=_id(row.get("id"), origin.corpus) or content_id("story", prompt or "", story),
+        id=corpus_id(row.get("id"), origin.corpus) or content_id("story", prompt or "", story),
         prompt=prompt or "",
         story=story,
         title=title,
@@ -143,13 +148,19 @@ def _clean(row: Mapping[str, Any], origin: Origin, tally: Tally, author_key: Aut
         engagement=engagement,
         engagement_kind=None if engagement is None else _text(row, "engagement_kind") or origin.engagement_kind,
         corpus=_text(row, "corpus") or origin.corpus,
-        language=_text(row, "language") or origin.language or detect_language(story),
+        language=_text(row, "language") or _text(row, "lang") or origin.language or detect_language(story),
         license=_text(row, "license") or origin.license,
     )
 
 
-def _id(value: Any, corpus: str) -> str | None:
-    return None if value is None or not str(value).strip() else f"{corpus}-{str(value).strip()}"
+def corpus_id(value: Any, corpus: str) -> str | None:
+    """Return a source's own id behind the name of its corpus; None where there is none.
+
+    Raises:
+        BadRow: the id is neither a string nor a number.
+    """
+    own = (name_of(value, "id") or "").strip()
+    return f"{corpus}-{own}" if own else None
 
 
 def _normal(row: Mapping[str, Any], field: str, tally: Tally) -> str | None:
@@ -158,26 +169,9 @@ def _normal(row: Mapping[str, Any], field: str, tally: Tally) -> str | None:
 
 
 def _text(row: Mapping[str, Any], field: str) -> str | None:
-    value = row.get(field)
+    value = name_of(row.get(field), field) if field in NAMES else row.get(field)
     if value is None:
         return None
     if not isinstance(value, str):
-        raise BadRow(f"{field} is no text but {type(value).__name__}")
+        raise BadRow(f"{field} must be a string, got {type(value).__name__}")
     return value if value.strip() else None
-
-
-def _number(value: Any, field: str) -> float | None:
-    """Read a count as a number, or as the text of a CSV file: ``1,204``, ``3.5k``, ``2.1万``."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    number = value
-    if isinstance(value, str):
-        match = _COUNT.fullmatch(value.strip().replace(",", ""))
-        number = float(match[1]) * _TIMES[match[2].lower()] if match else None
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise BadRow(f"{field} is {value!r}; expected a finite number or nothing")
-    return float(number)
-
-
-_COUNT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([kKmM千万亿]?)")
-_TIMES = {"": 1, "k": 1e3, "m": 1e6, "千": 1e3, "万": 1e4, "亿": 1e8}

@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from storyalign.corpus.human_story import Origin
+from storyalign.corpus.human_story import Origin, corpus_id
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.normalise import normalise
 from storyalign.corpus.not_stories import not_a_story
-from storyalign.corpus.tally import Tally
+from storyalign.corpus.numbers import read_optional_number
+from storyalign.corpus.tally import DROPPED, Tally
 from storyalign.files import Line
 from storyalign.records import IMPORTED, BadRow, Instance, PreferencePair
-from storyalign.text import content_id
+from storyalign.text import content_id, text_key
 
 NO_PROMPT = "no prompt"
 SAME = "chosen and rejected are the same text"
 TOO_FEW = "no rejected story is left"
+EQUAL_SCORES = "chosen and rejected have equal scores"
+CONTRADICTED = "the rejected story has the higher score; --keep-contradicted keeps such pairs"
+REPEATED = "a rejected story that repeats another of its group"
+
+_SIDES = ("chosen", "rejected")
 
 _Row = TypeVar("_Row", PreferencePair, Instance)
 
 
-def clean_pairs(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iterator[PreferencePair]:
-    """Turn what a reader gives into pairs of the construction ``imported``.
+def clean_pairs(
+    lines: Iterable[Line], origin: Origin, tally: Tally, *, keep_contradicted: bool = False
+) -> Iterator[PreferencePair]:
+    """Turn what a reader yields into pairs of the construction ``imported``.
 
     Args:
-        lines: rows with names of ``column_mapping.PAIR_FIELDS``.
+        lines: rows with names of ``column_mapping.PAIR_FIELDS``; ``chosen_score`` and ``rejected_score`` are what the
+            source's own judges gave, ``dropped`` is why the row holds no pair.
         origin: corpus, licence and language of rows that name none.
         tally: counts rows, reasons and rules.
+        keep_contradicted: keep pairs whose rejected story has the higher score or engagement.
 
     Raises:
         RowError: a field has the wrong type; names file and line.
     """
-    return _cleaned(lines, tally, lambda row: _pair(row, origin, tally))
+    return _cleaned(lines, tally, lambda row: _pair(row, origin, tally, keep_contradicted))
 
 
 def clean_instances(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iterator[Instance]:
     """Turn what a reader gives into groups with one chosen story.
 
-    A rejected story that is empty, an error, or stands twice is left out; without any the group is dropped.
+    A rejected story that is empty, an error, or repeats another but for white space is left out and counted; without
+    any the group is dropped.
 
     Args:
         lines: rows with names of ``column_mapping.INSTANCE_FIELDS``.
@@ -52,7 +64,7 @@ def clean_instances(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iter
 
 
 def pairs_of(instance: Instance) -> Iterator[PreferencePair]:
-    """Give the chosen story of a group with each of its rejected ones."""
+    """Yield the chosen story of a group with each of its rejected ones."""
     writers = instance.rejected_writers or (None,) * len(instance.rejected)
     for number, (rejected, writer) in enumerate(zip(instance.rejected, writers, strict=True), start=1):
         yield PreferencePair(
@@ -73,27 +85,32 @@ def _cleaned(lines: Iterable[Line], tally: Tally, clean: Callable[[Mapping[str, 
     for line in lines:
         tally.read += 1
         try:
-            row = clean(line.row)
+            row = line.row.get(DROPPED) or clean(line.row)
         except BadRow as error:
             raise line.error(str(error)) from error
         if isinstance(row, str):
-            tally.drop(row, f"{line.path}:{line.number}")
+            tally.drop(row, line.place)
         else:
             tally.keep()
             yield row
 
 
-def _pair(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> PreferencePair | str:
+def _pair(raw: Mapping[str, Any], origin: Origin, tally: Tally, keep_contradicted: bool) -> PreferencePair | str:
+    scores, engagement = _both(raw, "score"), _both(raw, "engagement")
+    if scores and scores[0] == scores[1]:
+        return EQUAL_SCORES
+    if not keep_contradicted and any(both and both[0] < both[1] for both in (scores, engagement)):
+        return CONTRADICTED
     texts = _texts(raw, ("prompt", "chosen", "rejected"), tally)
     if isinstance(texts, str):
         return texts
     prompt, chosen, rejected = texts
-    if chosen == rejected:
+    if text_key(chosen) == text_key(rejected):
         return SAME
     row = {
-        **{name: value for name, value in raw.items() if value is not None},
+        **_known(raw),
         **_origin(raw, origin, chosen),
-        "id": _id(raw, origin) or content_id("pair", *texts),
+        "id": corpus_id(raw.get("id"), origin.corpus) or content_id("pair", *texts),
         "prompt": prompt,
         "chosen": chosen,
         "rejected": rejected,
@@ -113,20 +130,27 @@ def _instance(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> Instance 
     if writers is not None and (not isinstance(writers, list) or len(writers) != len(given)):
         raise BadRow(f"rejected_writers must be a list with one name for each of the {len(given)} rejected stories")
     kept: dict[str, Any] = {}
+    left_out, keys = Counter[str](), {text_key(chosen)}
     for number, text in enumerate(given):
         story = "" if text is None else _normal(text, f"rejected[{number}]", tally)
-        if not not_a_story(story) and story != chosen:
-            kept.setdefault(story, writers[number] if writers else None)
+        if reason := not_a_story(story):
+            left_out[f"rejected: {reason}"] += 1
+        elif text_key(story) in keys:
+            left_out[REPEATED] += 1
+        else:
+            keys.add(text_key(story))
+            kept[story] = writers[number] if writers else None
     if not kept:
-        return TOO_FEW
+        return f"{TOO_FEW} ({', '.join(left_out)})" if left_out else TOO_FEW
+    tally.left_out.update(left_out)
     row = {
-        **{name: value for name, value in raw.items() if value is not None},
+        **_known(raw),
         **_origin(raw, origin, chosen),
-        "id": _id(raw, origin) or content_id("rmb", prompt, chosen, *kept),
+        "id": corpus_id(raw.get("id"), origin.corpus) or content_id("rmb", prompt, chosen, *kept),
         "prompt": prompt,
         "chosen": chosen,
         "rejected": list(kept),
-        "rejected_writers": list(kept.values()) if all(kept.values()) else None,
+        "rejected_writers": list(kept.values()) if None not in kept.values() and "" not in kept.values() else None,
     }
     return Instance.from_row(row)
 
@@ -146,7 +170,7 @@ def _texts(raw: Mapping[str, Any], fields: tuple[str, ...], tally: Tally) -> tup
 
 def _normal(value: Any, field: str, tally: Tally) -> str:
     if not isinstance(value, str):
-        raise BadRow(f"{field} is no text but {type(value).__name__}")
+        raise BadRow(f"{field} must be a string, got {type(value).__name__}")
     return normalise(value, tally.rules)
 
 
@@ -154,10 +178,15 @@ def _origin(raw: Mapping[str, Any], origin: Origin, story: str) -> dict[str, str
     return {
         "corpus": raw.get("corpus") or origin.corpus,
         "license": raw.get("license") or origin.license,
-        "language": raw.get("language") or origin.language or detect_language(story),
+        "language": raw.get("language") or raw.get("lang") or origin.language or detect_language(story),
     }
 
 
-def _id(raw: Mapping[str, Any], origin: Origin) -> str | None:
-    value = raw.get("id")
-    return None if value is None or not str(value).strip() else f"{origin.corpus}-{str(value).strip()}"
+def _known(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that hold something: an empty cell of a CSV file holds nothing."""
+    return {name: value for name, value in raw.items() if value is not None and value != ""}
+
+
+def _both(raw: Mapping[str, Any], what: str) -> tuple[float, float] | None:
+    chosen, rejected = (read_optional_number(raw.get(f"{name}_{what}"), f"{name}_{what}") for name in _SIDES)
+    return None if chosen is None or rejected is None else (chosen, rejected)

@@ -17,16 +17,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from storyalign.files import read_jsonl
+from storyalign.files import Line, read_jsonl
 from storyalign.records import BadRow, Instance
-from storyalign.text import content_id
+from storyalign.text import UNKNOWN_LANGUAGE, content_id, text_key
 
 RANKS = "ranks"
 """The one key whose direction the format fixes: 1 is the best place."""
+
+MOST_DECIMALS = 8
+"""A mean with more decimals is written in full."""
 
 TOLERANCE = 1e-9
 """Mean scores closer than this are equal."""
@@ -40,6 +43,9 @@ BEST_TWICE = "groups in which the best story stands twice"
 NO_TEXT = "candidates without a text"
 UNRATED = "candidates without a rating"
 REPEATED = "candidates that repeat a story"
+
+CANDIDATE_REASONS = frozenset({NO_TEXT, UNRATED, REPEATED})
+"""Reasons why a group goes on without a candidate; the others drop whole groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class JudgedGroup:
     id: str
     premise: str
     candidates: tuple[Candidate, ...]
-    language: str = "en"
+    language: str = UNKNOWN_LANGUAGE
     license: str = "unknown"
     corpus: str = "unknown"
     criteria: tuple[str, ...] = ()
@@ -109,13 +115,22 @@ def read_judged_groups(path: str | Path) -> Iterator[JudgedGroup]:
     """
     corpus, lines = Path(path).stem, dict[str, int]()
     for line in read_jsonl(path):
-        try:
-            group = _group(line.row, corpus)
-        except BadRow as error:
-            raise line.error(str(error)) from error
+        group = read_group(line, corpus)
         if lines.setdefault(group.id, line.number) != line.number:
-            raise line.error(f"the id {group.id} stands in line {lines[group.id]} already")
+            raise line.error(f"duplicate id {group.id}: {path}:{lines[group.id]} has it, too")
         yield group
+
+
+def read_group(line: Line, corpus: str) -> JudgedGroup:
+    """Read one group.
+
+    Raises:
+        RowError: the line is no group; names file, line and id.
+    """
+    try:
+        return _group(line.row, corpus)
+    except BadRow as error:
+        raise line.error(str(error)) from error
 
 
 def order(group: JudgedGroup, best: Best) -> Ordered:
@@ -195,12 +210,13 @@ def _human_first(group: JudgedGroup, best: Best) -> Ordered:
 
 
 def _keep(candidates: Sequence[Candidate], left_out: Counter[str]) -> Ordered:
-    with_text = [c for c in candidates if c.story is not None]
+    keyed = [(text_key(c.story), c) for c in candidates if c.story is not None]
+    with_text = [c for _, c in keyed]
     if len(with_text) < 2:
         return _dropped(TOO_FEW_TEXTS)
-    if any(c.story == with_text[0].story for c in with_text[1:]):
+    if any(key == keyed[0][0] for key, _ in keyed[1:]):
         return _dropped(BEST_TWICE)
-    distinct = list({c.story: c for c in reversed(with_text)}.values())[::-1]
+    distinct = list(dict(reversed(keyed)).values())[::-1]
     left_out[NO_TEXT] += len(candidates) - len(with_text)
     left_out[REPEATED] += len(with_text) - len(distinct)
     return Ordered(tuple(distinct), None, +left_out)
@@ -217,16 +233,33 @@ def _group(row: Mapping[str, Any], corpus: str) -> JudgedGroup:
     if not isinstance(candidates, list) or not candidates:
         raise BadRow("candidates is missing, empty or no list")
     read = tuple(_candidate(c, f"candidates[{i}]") for i, c in enumerate(candidates))
+    read = tuple(replace(c, scores=_unrounded(c, read)) for c in read)
+    own = row.get("id")
     return JudgedGroup(
-        id=str(row.get("id") or content_id("group", premise, *(c.story or "" for c in read))),
+        id=content_id("group", premise, *(c.story or "" for c in read)) if own in (None, "") else str(own),
         premise=premise,
         candidates=read,
-        language=str(row.get("lang") or "en"),
+        language=str(row.get("lang") or row.get("language") or UNKNOWN_LANGUAGE),
         license=str(row.get("license") or "unknown"),
         corpus=corpus,
         criteria=tuple(dict.fromkeys(key for c in candidates for key in c.get("scores") or {})),
         same_raters=bool(row.get("same_raters")),
     )
+
+
+def _unrounded(candidate: Candidate, group: Sequence[Candidate]) -> dict[str, float]:
+    """Return a candidate's means, each that is written rounded in the place of the mean it stands for in its group.
+
+    A file may hold a mean of 3.33 for one story and the ratings 3, 3 and 4 for another: they are equal. A number with
+    two decimals or more stands for the mean of another's list of ratings that rounds to it.
+    """
+    means = dict(candidate.scores)
+    for key, stated in candidate.scores.items():
+        decimals = len(repr(stated).partition(".")[2])
+        if len(candidate.ratings[key]) == 1 and 2 <= decimals <= MOST_DECIMALS:
+            exact = (c.scores[key] for c in group if len(c.ratings.get(key, ())) > 1)
+            means[key] = next((mean for mean in exact if abs(mean - stated) <= 0.5 / 10**decimals + TOLERANCE), stated)
+    return means
 
 
 def _candidate(row: Any, where: str) -> Candidate:

@@ -7,15 +7,13 @@ from functools import cache
 from typing import Any
 
 from storyalign.errors import MissingExtraError
+from storyalign.text import UNKNOWN_LANGUAGE
 
 LANGUAGES = ("en", "zh", "ja", "ko", "de", "es", "fr", "it", "nl", "pl", "pt", "ru")
 """What is told apart; each more costs time and memory."""
 
 LOOKED_AT = 300
 """Characters from the beginning of a text that are enough to tell these languages apart."""
-
-UNKNOWN = "und"
-"""ISO 639's code for an undetermined language: too little text, or none of the languages."""
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3040-\u30ff]")
@@ -35,7 +33,7 @@ def detect_language(text: str) -> str:
     """
     head = text[:LOOKED_AT]
     if not any(character.isalpha() for character in head):
-        return UNKNOWN
+        return UNKNOWN_LANGUAGE
     if not head.isascii():
         han, kana, hangul = (len(script.findall(head)) for script in (_HAN, _KANA, _HANGUL))
         if (han + kana + hangul) * 5 > len(head):
@@ -43,7 +41,7 @@ def detect_language(text: str) -> str:
                 return "ko"
             return "ja" if kana * 10 > han + kana else "zh"
     found = _detector().detect_language_of(head)
-    return UNKNOWN if found is None else str(found.iso_code_639_1.name).lower()
+    return UNKNOWN_LANGUAGE if found is None else str(found.iso_code_639_1.name).lower()
 
 
 @cache

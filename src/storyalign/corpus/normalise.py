@@ -79,14 +79,31 @@ _LINE_TOKEN = re.compile(
     re.IGNORECASE,
 )
 
+_BACKSLASH_NEWLINE = re.compile(r"[ \t]*(?<![\w:\\])(?:\\newline(?![a-z])[ \t]*)+")
+r"""The token ``\newline`` that some sets write for a paragraph; not the folder in ``C:\newline``."""
+
+_PATH_OR_OTHER = re.compile(r"\b[A-Za-z]:\\|\\(?![nrt\"'\\/]|u[0-9a-fA-F]{4})")
+r"""A drive, or a backslash that no serialiser writes: the backslashes of such a text are its own."""
+
 
 def _line_tokens(text: str) -> str:
     if "<" in text or "[" in text:
         text = _LINE_TOKEN.sub("\n", text)
-    # Written out by a program that escaped twice: such a text has no line break of its own.
-    if "\\n" in text and "\n" not in text and text.count("\\n") >= 2:
-        text = text.replace("\\r\\n", "\n").replace("\\n", "\n")
-    return text
+    if "\\newline" in text:
+        text = _BACKSLASH_NEWLINE.sub(lambda match: "\n" * match[0].count("\\newline"), text)
+    return text.replace("\\r\\n", "\n").replace("\\n", "\n") if _is_escaped(text) else text
+
+
+def _is_escaped(text: str) -> bool:
+    r"""Tell whether the line ends of a text are written out, as by a program that escaped it twice.
+
+    The text as a whole must show it: it has no line break of its own, at least two ``\n``, no other backslash than
+    escapes have, no drive letter, and either an empty line (``\n\n``) or no ``\n`` that a small letter continues, as it
+    does in ``\new\notes``.
+    """
+    if "\n" in text or text.count("\\n") < 2 or _PATH_OR_OTHER.search(text):
+        return False
+    return "\\n\\n" in text or not re.search(r"\\n[a-z]", text)
 
 
 _MOJIBAKE = ("Ã", "Â", "â€", "ï¼", "ã€")
@@ -135,8 +152,8 @@ def _spaces(text: str) -> str:
 
 RULES: tuple[Rule, ...] = (
     Rule("mojibake", _mojibake),
-    Rule("line ends", _line_ends),
     Rule("HTML entities", _entities),
+    Rule("line ends", _line_ends),  # after the entities, as "&#13;" is one
     Rule("newline tokens", _line_tokens),
     Rule("invisible characters", _invisible),
     Rule("control characters", _control),

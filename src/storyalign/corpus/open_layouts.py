@@ -7,17 +7,19 @@ n-th number of each story of a group is from the same person, so that rankings o
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from storyalign.corpus.encodings import read_whole
 from storyalign.corpus.language import detect_language
+from storyalign.corpus.numbers import read_number
 from storyalign.corpus.open_recipe import OpenSource
-from storyalign.corpus.table_files import decode, read_table
+from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError, MissingExtraError
+from storyalign.records import BadRow
 
 Group = dict[str, Any]
 Files = Mapping[str, Path]
@@ -61,8 +63,8 @@ def _hanna(source: OpenSource, files: Files) -> Iterator[Group]:
             if key not in stories:
                 stories[key] = {"story": row["Story"], "writer": row["Model"], "scores": {}}
                 prompts.setdefault(row["Prompt"], []).append(key)
-            values = {name.lower(): float(row[name]) for name in _HANNA}
-        except (KeyError, ValueError) as error:
+            values = {name.lower(): read_number(row[name], name) for name in _HANNA}
+        except (KeyError, BadRow) as error:
             raise line.error(f"not a row of HANNA: {error}") from error
         values["overall"] = sum(values.values()) / len(values)
         for name, value in values.items():
@@ -213,7 +215,7 @@ def _confederacy(source: OpenSource, files: Files) -> Iterator[Group]:
             path = _file(source, files, str(code))
             scores: dict[str, list[float]] = {name: [r[i] for r in marks[str(code)]] for i, name in enumerate(criteria)}
             scores["total"] = [sum(rater) for rater in marks[str(code)]]
-            story = decode(path.read_bytes(), Counter(), str(path))
+            story = read_whole(path)
             candidates.append({"story": story, "writer": writer, "scores": scores, "n_raters": counts.copy().pop()})
         yield {
             "id": f"confederacy-{number}",

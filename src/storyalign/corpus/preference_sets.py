@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.table_files import read_table
+from storyalign.corpus.tally import DROPPED
 from storyalign.corpus.writing_prompts import part_tag
 from storyalign.files import Line
 from storyalign.records import DIMENSIONS, BadRow
 
 Row = dict[str, Any]
+
+GONE = "a comment that is gone"
 
 
 def read_litbench_train(path: str | Path) -> Iterator[Line]:
@@ -56,20 +60,22 @@ def read_litbench_test(path: str | Path, find: FindComment) -> Iterator[Line]:
         find: gives a comment; ``comments_in`` makes one for a file of comments.
 
     Yields:
-        Rows; a comment that is gone leaves its story out, so that the pair is counted as dropped.
+        Rows; a pair with a comment that is gone is dropped for that reason.
     """
 
     def row(raw: Mapping[str, Any]) -> Row:
         chosen, rejected = (find(_text(raw, f"{name}_comment_id")) for name in ("chosen", "rejected"))
+        if chosen is None or rejected is None:
+            return {DROPPED: GONE}
         return {
             "id": f"{raw['chosen_comment_id']}-{raw['rejected_comment_id']}",
-            "prompt": chosen.prompt if chosen else None,
-            "chosen": chosen.story if chosen else None,
-            "rejected": rejected.story if rejected else None,
+            "prompt": chosen.prompt,
+            "chosen": chosen.story,
+            "rejected": rejected.story,
             "chosen_writer": "human",
             "rejected_writer": "human",
-            "chosen_engagement": chosen.upvotes if chosen else None,
-            "rejected_engagement": rejected.upvotes if rejected else None,
+            "chosen_engagement": chosen.upvotes,
+            "rejected_engagement": rejected.upvotes,
         }
 
     return _rows(path, row)
@@ -109,7 +115,7 @@ def comments_in(path: str | Path, wanted: Iterable[str] | None = None) -> FindCo
         try:
             name = _text(line.row, "id").removeprefix("t1_")
             if ids is None or name in ids:
-                score = line.row.get("score")
+                score = read_optional_number(line.row.get("score"), "column score")
                 prompt = part_tag(_text(line.row, "link_title"))["prompt"]
                 comments[name] = Comment(prompt, str(line.row.get("body") or ""), score)
         except BadRow as error:
@@ -155,7 +161,7 @@ def read_ultrafeedback(path: str | Path) -> Iterator[Line]:
     Origin: https://huggingface.co/datasets/HuggingFaceH4/ultrafeedback_binarized
 
     Yields:
-        Rows; equal scores leave the rejected answer out, so that the pair is counted as dropped.
+        Rows with both scores; pairs with equal ones are dropped for that reason.
     """
     return _rows(path, _ultrafeedback)
 
@@ -206,8 +212,8 @@ def _litbench_train(raw: Mapping[str, Any]) -> Row:
         "rejected": _text(raw, "rejected_story"),
         "chosen_writer": "human",
         "rejected_writer": "human",
-        "chosen_engagement": raw.get("chosen_upvotes"),
-        "rejected_engagement": raw.get("rejected_upvotes"),
+        "chosen_engagement": read_optional_number(raw.get("chosen_upvotes"), "column chosen_upvotes"),
+        "rejected_engagement": read_optional_number(raw.get("rejected_upvotes"), "column rejected_upvotes"),
     }
 
 
@@ -231,18 +237,16 @@ def _rewardbench2(raw: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _ultrafeedback(raw: Mapping[str, Any]) -> Row:
-    row = _trl({"chosen": raw.get("chosen"), "rejected": raw.get("rejected")})
-    scores = raw.get("score_chosen"), raw.get("score_rejected")
-    tied = None not in scores and scores[0] == scores[1]
-    return {**row, "id": raw.get("prompt_id"), "rejected": None if tied else row["rejected"]}
+    return {**_trl({**raw, "prompt": None}), "id": raw.get("prompt_id")}
 
 
 def _writing_preference_bench(raw: Mapping[str, Any]) -> Row:
-    texts = {}
+    row: Row = {"prompt": _text(raw, "prompt"), "language": raw.get("language") or raw.get("lang")}
     for name in ("chosen", "rejected"):
         value = raw.get(name)
-        texts[name] = _text(value, "text") if isinstance(value, dict) else _text(raw, name)
-    return {"prompt": _text(raw, "prompt"), **texts, "language": raw.get("language")}
+        row[name] = _text(value, "text") if isinstance(value, dict) else _text(raw, name)
+        row[f"{name}_score"] = value.get("score") if isinstance(value, dict) else None
+    return row
 
 
 def _trl(raw: Mapping[str, Any]) -> Row:
@@ -253,7 +257,13 @@ def _trl(raw: Mapping[str, Any]) -> Row:
         if chosen[:-1] != rejected[:-1]:
             raise BadRow("chosen and rejected answer different prompts")
         prompt = chosen[:-1]
-    return {"prompt": _conversation(prompt, "prompt"), "chosen": _answer(chosen), "rejected": _answer(rejected)}
+    return {
+        "prompt": _conversation(prompt, "prompt"),
+        "chosen": _answer(chosen),
+        "rejected": _answer(rejected),
+        "chosen_score": raw.get("score_chosen"),
+        "rejected_score": raw.get("score_rejected"),
+    }
 
 
 def _conversation(value: Any, field: str) -> str:

@@ -114,19 +114,19 @@ def _premise(row: Mapping[str, Any], error: Any) -> Premise:
     if text is None:
         raise error("no premise: expected a text under premise or prompt")
     own = row.get("id")
-    return Premise(str(own) if own else content_id("premise", text), text)
+    return Premise(content_id("premise", text) if own in (None, "") else str(own), text)
 
 
 def _listed(name: str, found: Iterable[Premise]) -> PremiseList:
     by_text: dict[str, Premise] = {}
-    ids: dict[str, str] = {}
+    ids: dict[str, int] = {}
     dropped = Counter[str]()
-    for premise in found:
+    for number, premise in enumerate(found, start=1):
         if premise.text in by_text:
             dropped[REPEATED] += 1
             continue
-        if ids.setdefault(premise.id, premise.text) != premise.text:
-            raise DataError(f"{name}: the id {premise.id} stands for two premises")
+        if (first := ids.setdefault(premise.id, number)) != number:
+            raise DataError(f"{name}: duplicate id {premise.id}: premises {first} and {number} have it")
         by_text[premise.text] = premise
     if not by_text:
         raise DataError(f"{name}: holds no premises")

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from storyalign.corpus.dataset_rows import DatasetRow, open_dataset
-from storyalign.corpus.evaluation_sets import group_of
+from storyalign.corpus.evaluation_sets import read_instances
 from storyalign.corpus.judged_groups import is_judged_group, read_judged_groups
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, read_jsonl
-from storyalign.records import BadRow, Instance
 
 
 class StoryGroup(NamedTuple):
@@ -60,15 +59,7 @@ def open_story_groups(data: str | Path, config: str | None = None, split: str | 
 
 
 def _of_instances(rows: Iterable[Line | DatasetRow]) -> Iterator[StoryGroup]:
-    seen: set[str] = set()
-    for place in rows:
-        try:
-            item = Instance.from_row(group_of(place.row))
-            if item.id in seen:
-                raise BadRow(f"the id {item.id} stands twice; ids must tell instances apart")
-        except BadRow as error:
-            raise place.error(str(error)) from error
-        seen.add(item.id)
+    for item in read_instances(rows):
         others = item.rejected_writers or (None,) * len(item.rejected)
         writers = (item.chosen_writer, *others)
         yield StoryGroup(item.id, item.prompt, item.stories, writers, item.language, item.corpus)

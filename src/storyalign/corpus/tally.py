@@ -11,6 +11,10 @@ EXAMPLES = 3
 """So many places are named for each reason."""
 
 
+DROPPED = "dropped"
+"""Key under which a reader names the reason why a row holds nothing to import."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts of one import. Every row that is read is either kept or dropped with one reason."""
@@ -19,6 +23,10 @@ class Tally:
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     """Rows by reason."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Stories that kept groups go on without, by reason."""
+    renamed: Counter[str] = field(default_factory=Counter)
+    """Rows whose id an earlier row has, by that id; each got one of its own."""
     rules: Counter[str] = field(default_factory=Counter)
     """Texts that each normalisation rule changed."""
     examples: dict[str, list[str]] = field(default_factory=dict)
@@ -46,6 +54,12 @@ class Tally:
         for reason, n in self.dropped.most_common():
             places = self.examples.get(reason, [])
             yield f"  dropped {n:,}: {reason}" + (f" ({', '.join(places)}{', ...' if n > len(places) else ''})")
+        for reason, n in self.left_out.most_common():
+            yield f"  left out {n:,} of the groups' stories: {reason}"
+        if self.renamed:
+            ids = list(self.renamed)
+            named = ", ".join(ids[:EXAMPLES]) + (", ..." if len(ids) > EXAMPLES else "")
+            yield f"  made {self.renamed.total():,} repeated ids unique by a digest of their texts: {named}"
         for rule, n in self.rules.most_common():
             yield f"  changed {n:,} texts: {rule}"
 
@@ -55,6 +69,8 @@ class Tally:
             "read": self.read,
             "kept": self.kept,
             "dropped": dict(self.dropped.most_common()),
+            "left_out": dict(self.left_out.most_common()),
+            "renamed": dict(self.renamed.most_common()),
             "rules": dict(self.rules.most_common()),
             "examples": self.examples,
         }

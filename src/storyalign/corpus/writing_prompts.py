@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from storyalign.corpus.table_files import read_lines, read_table
+from storyalign.corpus.tally import DROPPED
 from storyalign.errors import DataError
 from storyalign.files import Line
 from storyalign.records import BadRow
+
+BOT = "a comment of a bot"
 
 _TAG = re.compile(r"^\s*\[\s*([A-Za-z]{2,3})\s*\]\s*[:\-]?\s*")
 _BOT = re.compile(r"\s*(?:\*\*?Off-?Topic Discussion|\*\*?Welcome to the Prompt|I am a bot\b)", re.IGNORECASE)
 
 
-def read_source_target(source: str | Path, target: str | Path, encodings: Counter[str] | None = None) -> Iterator[Line]:
+def read_source_target(source: str | Path, target: str | Path) -> Iterator[Line]:
     """Read the original files: line n of the source is the prompt of the story in line n of the target.
 
     Words are parted as in the Penn Treebank, and ``<newline>`` stands for a line break. A row of ``train.wp_source``
@@ -32,7 +34,6 @@ def read_source_target(source: str | Path, target: str | Path, encodings: Counte
     Args:
         source: ``*.wp_source``.
         target: ``*.wp_target``.
-        encodings: counts lines that are no UTF-8, by the encoding.
 
     Yields:
         Rows with ``prompt``, ``story`` and ``category`` (the tag, such as ``wp``); the place is that of the target.
@@ -40,8 +41,7 @@ def read_source_target(source: str | Path, target: str | Path, encodings: Counte
     Raises:
         DataError: a file cannot be read, or one has more lines than the other.
     """
-    counts = Counter[str]() if encodings is None else encodings
-    pairs = itertools.zip_longest(read_lines(source, counts), read_lines(target, counts))
+    pairs = itertools.zip_longest(read_lines(source), read_lines(target))
     for number, (prompt, story) in enumerate(pairs, start=1):
         if prompt is None or story is None:
             longer, shorter = (target, source) if prompt is None else (source, target)
@@ -65,7 +65,7 @@ def read_posts(path: str | Path) -> Iterator[Line]:
 
     Yields:
         Rows with ``prompt``, ``story``, ``category`` and ``engagement`` (the comment's score); the place is that of
-        the post. Comments of bots come as empty stories, so that they are counted as no story.
+        the post. Comments of bots are dropped for that reason.
 
     Raises:
         RowError: a row has other columns, or not one score for each comment.
@@ -84,8 +84,10 @@ def _comments(line: Line) -> Iterator[dict[str, object]]:
     if not isinstance(texts, list) or not isinstance(scores, list) or len(texts) != len(scores):
         raise BadRow("comment_texts and comment_scores must be lists of the same length")
     for text, score in zip(texts, scores, strict=True):
-        story = None if isinstance(text, str) and _BOT.match(text) else text
-        yield {**part_tag(title), "story": story, "engagement": score, "engagement_kind": "upvotes"}
+        if isinstance(text, str) and _BOT.match(text):
+            yield {DROPPED: BOT}
+        else:
+            yield {**part_tag(title), "story": text, "engagement": score, "engagement_kind": "upvotes"}
 
 
 def part_tag(text: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from storyalign.hub.dataset_statistics import DatasetStatistics
 from storyalign.hub.people_figures import FILE as PEOPLE_FILE
 from storyalign.hub.people_figures import PeopleFigure
 from storyalign.records import DIMENSIONS, PAIR_LABELS, SOURCES
+from storyalign.text import UNKNOWN_LANGUAGE
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -116,7 +117,7 @@ def _front_matter(facts: CardFacts) -> DatasetCardData:
     card = DatasetCardData(
         pretty_name=_pretty_name(facts),
         license=sorted(ids) if len(ids) > 1 else next(iter(ids)),
-        language=sorted(statistics.languages),
+        language=sorted(set(statistics.languages) - {UNKNOWN_LANGUAGE}),
         task_categories=["text-ranking", "text-generation"],
         tags=[TAG, "reward-model", "preference", "story-generation", *(["synthetic"] if facts.sample else [])],
         size_categories=[next((name for limit, name in SIZES if statistics.n_rows < limit), "n>1M")],

@@ -18,7 +18,7 @@ import pyarrow.json as pj
 from storyalign.files import RawLine
 from storyalign.hub.row_checks import KIT_AUTHOR
 from storyalign.records import PAIR_LABELS, SPLITS, PreferencePair
-from storyalign.text import content_id
+from storyalign.text import content_id, text_key
 
 _TEXTS = ("prompt", "chosen", "rejected")
 _OPTIONAL = ("chosen_writer", "rejected_writer", "edit")
@@ -53,7 +53,8 @@ def _parsed(data: bytes, schema: pa.Schema) -> pa.Table | None:
     if not _is_utf8(data):  # Arrow does not look at the fields that it passes over
         return None
     for unexpected in ("error", "ignore"):
-        if unexpected == "ignore" and _has_no_numbers(data):
+        # A row may name its language under lang.
+        if unexpected == "ignore" and (_has_no_numbers(data) or b'"lang"' in data):
             return None
         parse = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
         read = pj.ReadOptions(use_threads=False, block_size=len(data) + 1)
@@ -91,7 +92,7 @@ def _whole(table: pa.Table) -> bool:
     for name in _TEXTS:
         if not _all_filled(table.column(name)):
             return False
-    if pc.any(pc.equal(table.column("chosen"), table.column("rejected"))).as_py():
+    if _same_but_for_space(table.column("chosen"), table.column("rejected")):
         return False
     if table.column("construction").null_count or not _all_among(table.column("construction"), PAIR_LABELS):
         return False
@@ -110,6 +111,18 @@ def _all_filled(column: Any) -> bool:
     plain = pc.and_(pc.greater(starts, b" "), pc.less(starts, b"\x7f"))
     odd = pc.indices_nonzero(pc.invert(plain))
     return all(text.strip() for text in column.take(odd).to_pylist())
+
+
+def _same_but_for_space(chosen: Any, rejected: Any) -> bool:
+    """Tell whether a pair's stories differ by white space at most; only pairs that begin and end alike are compared."""
+    one, other = (pc.utf8_trim_whitespace(column) for column in (chosen, rejected))
+    alike = pc.and_(
+        pc.equal(pc.utf8_slice_codeunits(one, 0, 1), pc.utf8_slice_codeunits(other, 0, 1)),
+        pc.equal(pc.utf8_slice_codeunits(one, -1), pc.utf8_slice_codeunits(other, -1)),
+    )
+    rows = pc.indices_nonzero(alike)
+    texts = zip(chosen.take(rows).to_pylist(), rejected.take(rows).to_pylist(), strict=True)
+    return any(text_key(a) == text_key(b) for a, b in texts)
 
 
 def _all_among(column: Any, known: Sequence[str | None]) -> bool:

@@ -21,7 +21,7 @@ from storyalign.llm.story_replies import read_story
 from storyalign.preferences.pair_files import MadePair
 from storyalign.records import PreferencePair
 from storyalign.settings import Temperature, checked
-from storyalign.text import content_id, digest
+from storyalign.text import UNKNOWN_LANGUAGE, content_id, digest
 
 DISAGREES = "the judge's choice changed with the order of the stories"
 UNJUDGED = "the judge gave no choice for one of both orders"
@@ -176,7 +176,7 @@ def made_pair(first: Row | None, second: Row | None, verdicts: tuple[Row | None,
         chosen_writer=chosen["made_by"]["model"],
         rejected_writer=rejected["made_by"]["model"],
         corpus=first.get("corpus") or "unknown",
-        language=first.get("language") or "en",
+        language=first.get("language") or UNKNOWN_LANGUAGE,
         license=first.get("license") or "unknown",
         edit="judged" if verdicts is not None else "by_size",
     )

@@ -12,7 +12,7 @@ from storyalign.preferences.offline_edits_text import Tale
 from storyalign.preferences.pair_files import MadePair
 from storyalign.preferences.rewriting import Rewriting
 from storyalign.preferences.story_shelf import StoryShelf, premise_of
-from storyalign.text import digest
+from storyalign.text import digest, script_language
 
 NO_EDIT = "no offline edit applies to the story"
 _DONORS = 6
@@ -68,5 +68,5 @@ def _donors(shelf: StoryShelf, order: list[int], place: int) -> list[Tale]:
 
 
 def _tale(story: HumanStory) -> Tale:
-    language = story.language if story.language in _LANGUAGES else "en"
+    language = story.language if story.language in _LANGUAGES else script_language(story.story)
     return Tale(premise_of(story), story.story, language, story.category or "")

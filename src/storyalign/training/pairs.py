@@ -19,6 +19,7 @@ import orjson
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import read_jsonl
 from storyalign.records import PAIR_LABELS, BadRow
+from storyalign.text import text_key
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -82,21 +83,26 @@ class LoadedPairs(NamedTuple):
     """Pairs per writer of the chosen story, the most frequent first."""
 
 
-def load_pairs(source: PairSource) -> LoadedPairs:
+def load_pairs(source: PairSource, *, needs_engagement: bool = False) -> LoadedPairs:
     """Load a set and check every row.
+
+    Args:
+        source: the set.
+        needs_engagement: refuse rows whose engagement is no count; otherwise such rows have no engagement ratio.
 
     Raises:
         DataError: the set cannot be had, is empty, or a row is broken; the message names the set and the row.
         RowError: a line of a JSONL file is broken.
     """
     path = Path(source.path).expanduser()
-    rows = _from_jsonl(path, source.split) if path.suffix in (".jsonl", ".ndjson") else _from_datasets(source)
+    is_jsonl = path.suffix in (".jsonl", ".ndjson")
+    rows = _from_jsonl(path, source.split, needs_engagement) if is_jsonl else _from_datasets(source)
     if not len(rows):
         raise DataError(f"{source}: no pairs; check the file and the split")
-    return check_rows(source, rows)
+    return check_rows(source, rows, needs_engagement=needs_engagement)
 
 
-def check_rows(source: PairSource, rows: Dataset) -> LoadedPairs:
+def check_rows(source: PairSource, rows: Dataset, *, needs_engagement: bool = False) -> LoadedPairs:
     """Check every row, and count and hash them on the way.
 
     Raises:
@@ -106,12 +112,12 @@ def check_rows(source: PairSource, rows: Dataset) -> LoadedPairs:
     names = label_names(rows)
     for index, row in enumerate(iter_rows(rows)):
         try:
-            pair = read_pair(row, names)
+            pair = read_pair(row, names, needs_engagement=needs_engagement)
         except BadRow as problem:
             raise _row_error(source, index, row, str(problem)) from problem
         hasher.update(orjson.dumps(list(pair)))
         constructions[pair.construction] += 1
-        writers[str(row.get("chosen_writer") or UNKNOWN)] += 1
+        writers[_writer(row) or UNKNOWN] += 1
     return LoadedPairs(
         source, rows, hasher.hexdigest(), dict(sorted(constructions.items())), dict(writers.most_common())
     )
@@ -131,12 +137,15 @@ def label_names(rows: Dataset) -> Sequence[str]:
     return getattr(feature, "names", None) or PAIR_LABELS
 
 
-def read_pair(row: Mapping[str, Any], construction_names: Sequence[str] = PAIR_LABELS) -> Pair:
+def read_pair(
+    row: Mapping[str, Any], construction_names: Sequence[str] = PAIR_LABELS, *, needs_engagement: bool = False
+) -> Pair:
     """Make a pair of one row.
 
     Args:
         row: a row with the columns named in the module's docstring; others are ignored.
         construction_names: what the integers of a ClassLabel column stand for.
+        needs_engagement: refuse an engagement that is no count.
 
     Raises:
         BadRow: a text is missing or empty, the stories are equal, or a conversation has other turns than one of the
@@ -155,16 +164,16 @@ def read_pair(row: Mapping[str, Any], construction_names: Sequence[str] = PAIR_L
     for field, text in (("prompt", prompt), ("chosen", chosen), ("rejected", rejected)):
         if not text.strip():
             raise BadRow(f"{field} is empty")
-    if chosen == rejected:
+    if text_key(chosen) == text_key(rejected):
         raise BadRow("chosen and rejected are the same text")
     row_id = row.get("id")
     return Pair(
         prompt, chosen, rejected, _construction(row.get("construction"), construction_names),
-        None if row_id is None else str(row_id), _engagement_ratio(row),
+        None if row_id is None else str(row_id), _engagement_ratio(row, needs_engagement),
     )  # fmt: skip
 
 
-def _from_jsonl(path: Path, split: str) -> Dataset:
+def _from_jsonl(path: Path, split: str, needs_engagement: bool) -> Dataset:
     from datasets import Dataset
 
     columns: dict[str, list[Any]] = {name: [] for name in (*_COLUMNS, _LINE)}
@@ -172,10 +181,17 @@ def _from_jsonl(path: Path, split: str) -> Dataset:
         if (line.row.get("split") or "train") != split:  # as in PreferencePair
             continue
         try:
-            pair = read_pair(line.row)
+            pair = read_pair(line.row, needs_engagement=needs_engagement)
         except BadRow as problem:
             raise line.error(str(problem)) from problem
-        row = {**line.row, **pair._asdict(), "id": line.row.get("id"), _LINE: line.number}
+        # Arrow columns have one type: names are strings, engagement is a number.
+        row = {
+            **pair._asdict(),
+            "chosen_writer": _writer(line.row),
+            "chosen_engagement": _count(line.row.get("chosen_engagement")),
+            "rejected_engagement": _count(line.row.get("rejected_engagement")),
+            _LINE: line.number,
+        }
         for name, column in columns.items():
             column.append(row.get(name))
     return Dataset.from_dict(columns)
@@ -243,13 +259,24 @@ def _construction(value: Any, names: Sequence[str]) -> str:
     return str(value).strip().lower() or UNKNOWN
 
 
-def _engagement_ratio(row: Mapping[str, Any]) -> float | None:
+def _writer(row: Mapping[str, Any]) -> str | None:
+    value = row.get("chosen_writer")
+    return None if value is None else str(value)
+
+
+def _count(value: Any) -> float | None:
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+
+
+def _engagement_ratio(row: Mapping[str, Any], needed: bool) -> float | None:
     chosen, rejected = row.get("chosen_engagement"), row.get("rejected_engagement")
     if chosen is None or rejected is None:
         return None
     for value in (chosen, rejected):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise BadRow(f"engagement is {value!r}; expected a count from 0 up")
+            if needed:
+                raise BadRow(f"engagement is {value!r}; expected a count from 0 up, or train with engagement_margin 0")
+            return None
     return max(math.log((1 + chosen) / (1 + rejected)), 0.0)
 
 

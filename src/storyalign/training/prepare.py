@@ -165,7 +165,8 @@ def load_data(recipe: Recipe, tokenizer: PreTrainedTokenizerBase) -> TrainingDat
         DataError: a set cannot be had, a row is broken, or too many pairs are too long.
     """
     training, data = recipe.training, recipe.data
-    train_sets = [load_pairs(source) for source in data.train_sources]
+    engaged = bool(training.engagement_margin)
+    train_sets = [load_pairs(source, needs_engagement=engaged) for source in data.train_sources]
     validation_sets = [load_pairs(source) for source in data.validation_sources]
     if data.validation_share:
         train_sets, validation_sets = _hold_out(train_sets, data, training.seed)
