@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.errors import DataError, RowError
-from storyalign.files import atomic_folder, atomic_path, read_jsonl, write_json, write_text
+from storyalign.files import RowsById, atomic_folder, atomic_path, read_jsonl, write_json, write_text
 
 ROW = b'{"id": "a"}\n'
 
@@ -87,3 +87,10 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     with atomic_path(tmp_path / "link.txt") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real" / "file.txt").read_text() == "new"
+
+
+def test_an_id_that_comes_twice_is_refused_with_both_places(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": "a"}\n\n{"id": "b"}\n{"id": "a"}\n')
+    with pytest.raises(RowError, match=r"rows\.jsonl:4 \(id a\): duplicate id a: .*rows\.jsonl:1 has it, too"):
+        RowsById(path)

@@ -126,6 +126,29 @@ def test_contradicted_pairs_are_kept_only_on_request(tmp_path: Path) -> None:
     assert len(read(out)) == 2
 
 
+def test_ids_that_restart_in_every_shard_stay_apart(tmp_path: Path) -> None:
+    row = {"p": "A tide.", "c": "The rope was cut.", "r": "It was wet."}
+    shards = [write_rows(tmp_path / f"{n}.jsonl", [{**row, "id": 0, "c": f"Rope {n} was cut."}]) for n in (1, 2)]
+    (tmp_path / "m.yaml").write_text("columns: {id: id, prompt: p, chosen: c, rejected: r}")
+    call = (
+        "import",
+        "pairs",
+        "columns",
+        *shards,
+        "--mapping",
+        tmp_path / "m.yaml",
+        "--corpus",
+        "t",
+        "--language",
+        "en",
+    )
+    done = storyalign(*call, "--out", tmp_path / "p.jsonl")
+    assert done.returncode == 0, done.stderr
+    first, second = (row["id"] for row in read(tmp_path / "p.jsonl"))
+    assert first == "t-0" and second.startswith("t-0-")
+    assert "made 1 repeated ids unique by a digest of their texts: t-0\n" in done.stdout
+
+
 def test_jsonl_that_is_not_utf8_is_refused_by_line(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(

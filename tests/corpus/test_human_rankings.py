@@ -148,3 +148,10 @@ def test_real_raters_one_by_one():
     confederacy = judged_rankings(f"{folder}/confederacy.jsonl", "total_of_100", False)
     assert {len(values) for group in confederacy.groups.values() for values in group.values()} == {13}
     assert confederacy.annotators == ["rater 1", "rater 2"]
+
+
+def test_a_rounded_mean_ties_with_the_ratings_it_stands_for(tmp_path):
+    # 3, 3 and 4 have the mean 10/3, written as 3.33
+    path = write_rows(tmp_path / "g.jsonl", [group_row(1, {"q": 3.33}, {"q": [3, 3, 4]})])
+    [values] = judged_rankings(path, "q", False).groups["g1"].values()
+    assert len(set(values.values())) == 1

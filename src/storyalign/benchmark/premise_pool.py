@@ -100,7 +100,9 @@ def own_premise(row: Mapping[str, Any]) -> Row:
     if not isinstance(prompt, str) or not prompt.strip():
         raise BadRow("prompt is missing or empty")
     known = {key: row[key] for key in (*KEPT, "corpus", "language", "license") if row.get(key) is not None}
-    return {"id": str(row.get("id") or content_id("premise", prompt)), "prompt": prompt.strip(), **known}
+    own = row.get("id")
+    row_id = content_id("premise", prompt) if own in (None, "") else str(own)
+    return {"id": row_id, "prompt": prompt.strip(), **known}
 
 
 def human_premises(read: Callable[[], Iterable[Row]], recipe: Recipe) -> Iterator[Row | Dropped]:

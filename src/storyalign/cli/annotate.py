@@ -211,11 +211,14 @@ def import_(
     """Read verdicts into the store."""
     from storyalign.annotation.exchange import import_rows, read_rows
     from storyalign.annotation.store import Store
+    from storyalign.cli.import_steps import encoding_lines
 
     opened = Store(store)
     key = opened.sign_in(sheet).key if sheet else None
     done = import_rows(opened, read_rows(file), key)
     typer.echo(f"{file}: {done.stored:,} verdicts stored, {done.known:,} were there already, {done.blank:,} rows blank")
+    for line in encoding_lines([file]):
+        typer.echo(line)
 
 
 def _fill(path: Path, groups: Path | None, mode: str | None) -> Store:

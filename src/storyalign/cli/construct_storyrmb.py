@@ -90,10 +90,13 @@ def premises(
     settings = _read_recipe(recipe)
     work = _construction(settings, out, limit, cost_limit, executor)
     if reviewed is not None:
+        from storyalign.cli.import_steps import encoding_lines
         from storyalign.corpus.encodings import read_whole
         from storyalign.files import write_text
 
         write_text(out / "premises/reviewed.csv", read_whole(reviewed))
+        for line in encoding_lines([reviewed]):
+            typer.echo(line)
     _premises(work, recipe, settings)
     typer.echo(f"{out / 'premises/to_review.csv'}: fill in keep (yes, no) and give it back with --reviewed")
 

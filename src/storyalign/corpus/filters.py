@@ -103,6 +103,8 @@ def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
                 tally.take_back(SAME_ROW, row.id)
                 continue
             tally.renamed[row.id] += 1
-            row = replace(row, id=own)
-        ids[row.id] = hash(texts)
-        yield row
+            ids[own] = hash(texts)
+            yield replace(row, id=own)
+        else:
+            ids[row.id] = hash(texts)
+            yield row

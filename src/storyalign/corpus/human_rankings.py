@@ -179,7 +179,7 @@ def judged_rankings(path: str | Path, key: str, lower_is_better: bool) -> HumanR
     for line in read_jsonl(path):
         if not is_judged_group(line.row):
             raise RecipeError(f"{path}: --score-key is for judged groups (premise, candidates); leave it out")
-        means = {c.story: c.scores.get(key) for c in read_group(line, Path(path).stem).candidates}
+        means = {c.story: c.scores[key] for c in read_group(line, "").candidates if key in c.scores}
         given = {
             candidate["story"]: values
             for candidate in line.row["candidates"]
@@ -199,7 +199,7 @@ def judged_rankings(path: str | Path, key: str, lower_is_better: bool) -> HumanR
 
 def _id(line: Line) -> str:
     value = line.row.get("id")
-    if not value:
+    if value in (None, ""):
         raise line.error("a group without an id cannot be found again")
     return str(value)
 

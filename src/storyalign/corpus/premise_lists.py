@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from storyalign.corpus.dataset_rows import open_dataset
+from storyalign.corpus.encodings import read_whole
 from storyalign.errors import DataError
 from storyalign.files import read_jsonl
 from storyalign.text import content_id, digest
@@ -95,10 +96,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _from_lines(path: Path) -> list[Premise]:
-    try:
-        lines = _read(path).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+    lines = read_whole(path).splitlines()
     return [Premise(content_id("premise", line.strip()), line.strip()) for line in lines if line.strip()]
 
 
