@@ -60,7 +60,7 @@ class Filters:
 
     def reason(self, row: HumanStory | PreferencePair | Instance) -> str | None:
         """Say why a row goes, looking at it alone; None where it stays."""
-        stories = (row.story,) if isinstance(row, HumanStory) else row.stories
+        stories = _stories(row)
         if self.languages and row.language not in self.languages:
             return f"{LANGUAGE}: {row.language}"
         if self.licenses and row.license.lower() not in self.licenses:
@@ -79,6 +79,10 @@ class Filters:
         return CUT if self.whole and not all(story.rstrip()[-1:] in ENDINGS for story in stories) else None
 
 
+def _stories(row: HumanStory | PreferencePair | Instance) -> tuple[str, ...]:
+    return (row.story,) if isinstance(row, HumanStory) else row.stories
+
+
 def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
     """Yield the rows that stay, each with an id of its own; the others are taken back from the tally with a reason.
 
@@ -90,7 +94,7 @@ def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
     seen = TextIndex(filters.near_duplicates)
     ids: dict[str, int] = {}
     for row in rows:
-        texts = (row.prompt, row.story) if isinstance(row, HumanStory) else (row.prompt, *row.stories)
+        texts = (row.prompt, *_stories(row))
         if reason := filters.reason(row):
             tally.take_back(reason, row.id)
             continue
