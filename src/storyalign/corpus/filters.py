@@ -60,7 +60,7 @@ class Filters:
 
     def reason(self, row: HumanStory | PreferencePair | Instance) -> str | None:
         """Say why a row goes, looking at it alone; None where it stays."""
-        stories = _stories(row)
+        stories = _texts(row)[1:]
         if self.languages and row.language not in self.languages:
             return f"{LANGUAGE}: {row.language}"
         if self.licenses and row.license.lower() not in self.licenses:
@@ -79,8 +79,9 @@ class Filters:
         return CUT if self.whole and not all(story.rstrip()[-1:] in ENDINGS for story in stories) else None
 
 
-def _stories(row: HumanStory | PreferencePair | Instance) -> tuple[str, ...]:
-    return (row.story,) if isinstance(row, HumanStory) else row.stories
+def _texts(row: HumanStory | PreferencePair | Instance) -> tuple[str, ...]:
+    """Return the prompt and the stories."""
+    return (row.prompt, row.story) if isinstance(row, HumanStory) else (row.prompt, *row.stories)
 
 
 def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
@@ -94,7 +95,7 @@ def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
     seen = TextIndex(filters.near_duplicates)
     ids: dict[str, int] = {}
     for row in rows:
-        texts = (row.prompt, *_stories(row))
+        texts = _texts(row)
         if reason := filters.reason(row):
             tally.take_back(reason, row.id)
             continue
@@ -107,8 +108,8 @@ def keep(rows: Iterable[Row], filters: Filters, tally: Tally) -> Iterator[Row]:
                 tally.take_back(SAME_ROW, row.id)
                 continue
             tally.renamed[row.id] += 1
-            ids[own] = hash(texts)
-            yield replace(row, id=own)
+            kept: Row = replace(row, id=own)
         else:
-            ids[row.id] = hash(texts)
-            yield row
+            kept = row
+        ids[kept.id] = hash(texts)
+        yield kept
