@@ -47,10 +47,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     data = prepare.load_data(recipe, base.tokenizer)
     say(data.table)
     weights = folder_digest(base.folder)
-    fingerprint = checkpoints.run_fingerprint(recipe, data.digests, weights, launch.world_size())
+    execution = launch.planned_execution(asked, training, base.model)
+    fingerprint = checkpoints.run_fingerprint(recipe, data.digests, weights, execution)
+    lock = checkpoints.lock_run(training)
     start = checkpoints.find_start(training, fingerprint)
     if start.finished:
         say(f"{training.output_dir} already holds the model of this recipe and data: nothing to do")
+        lock.release()
         push(Path(str(training.output_dir)), training.push, bool(training.hub_private_repo), say)
         return
 
@@ -66,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         callbacks=[stop],
         more_metrics=prepare.benchmark_metric(training, base.tokenizer),
     )
-    launch.check_sharding(asked, trainer.sharded_as)
+    launch.check_execution(execution, trainer.execution)
     if trainer.is_world_process_zero():
         checkpoints.claim(training, fingerprint, start)
     trainer.accelerator.wait_for_everyone()
@@ -84,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         shutil.rmtree(training.checkpoints_dir)
     say(f"the finished model is in {folder}")
     trainer.end()
+    lock.release()
     push(folder, training.push, bool(training.hub_private_repo), say)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from storyalign.files import write_jsonl
 from storyalign.training import prepare
 from storyalign.training.arguments import Recipe, parse_recipe
+from storyalign.training.launch import read_launch, shard_on_cpu
 from storyalign.training.trainer import StoryRewardTrainer
 from tests.tiny_models import words
 
@@ -54,6 +55,7 @@ def launch(
 def build(*options: str) -> tuple[StoryRewardTrainer, Recipe]:
     """Make a trainer the way ``train.py`` does, in this process."""
     recipe = parse_recipe(options)
+    shard_on_cpu(read_launch())
     base = prepare.load_model(recipe.model, recipe.training)
     data = prepare.load_data(recipe, base.tokenizer)
     adapter = prepare.adapter_config(recipe.model, recipe.training, base.model)

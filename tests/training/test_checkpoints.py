@@ -15,9 +15,10 @@ import torch
 from safetensors.torch import load_file
 
 from storyalign.errors import DataError, RecipeError
-from storyalign.training.checkpoints import is_whole, last_checkpoint, list_checkpoints
+from storyalign.training.arguments import cpu_has_bf16, parse_recipe
+from storyalign.training.checkpoints import is_whole, last_checkpoint, list_checkpoints, lock_run
 from tests.tiny_models import tiny_model_folder
-from tests.training.running import ROOT, environment, run_here, write_pairs
+from tests.training.running import ROOT, environment, launch, run_here, write_pairs
 
 STEPS = 24
 
@@ -91,7 +92,7 @@ def test_half_written_checkpoints_are_passed_over(tmp_path: Path) -> None:
 def test_folders_of_another_run_are_kept(tmp_path: Path) -> None:
     run_here(*options(tmp_path, "m", "--max_steps", "2"))
     before = weights(tmp_path / "m")
-    with pytest.raises(RecipeError, match="holds a model trained with another recipe, data or base"):
+    with pytest.raises(RecipeError, match="holds a model trained with another recipe, data, base or launch"):
         run_here(*options(tmp_path, "m", "--max_steps", "2", "--learning_rate", "2e-3"))
     assert same(before, weights(tmp_path / "m"))
     shutil.rmtree(tmp_path / "m")
@@ -123,3 +124,38 @@ def test_full_disk_ends_in_one_line_and_leaves_the_last_whole_checkpoint(tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [c.name for c in list_checkpoints(checkpoints)] == ["checkpoint-2"]
     assert not (tmp_path / "m" / "training.json").exists()
+
+
+def test_a_second_launch_is_refused_until_the_first_has_ended_however_it_ends(tmp_path: Path) -> None:
+    given = options(tmp_path, "m", "--max_steps", "4000")
+    command = [sys.executable, str(ROOT / "train.py"), *given]
+    with subprocess.Popen(command, env=environment(PYTHONUNBUFFERED="1"), stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert any("step 5/4000" in line for line in first.stdout)  # checkpoint-4 is there
+        for more in ((), ("--overwrite", "true")):
+            with pytest.raises(RecipeError, match="m: another launch is training into this folder; wait for it"):
+                run_here(*given, *more)
+        assert first.poll() is None and list_checkpoints(tmp_path / "m-checkpoints")
+        first.kill()
+    lock_run(parse_recipe(given).training).release()
+
+
+def test_what_ran_is_recorded_and_another_precision_is_another_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = options(tmp_path, "m", "--max_steps", "1", "--save_strategy", "no")
+    done = launch(*given, accelerate=("--mixed_precision", "bf16", "--num_processes", "1"))
+    assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "m" / "training.json").read_text())["run"]
+    precision = "bf16" if cpu_has_bf16() else "fp32"
+    ran = [run[name] for name in ("precision", "attention", "processes", "sharding")]
+    assert ran == [precision, "storyalign_packed", 1, None]
+    assert f"precision {precision}, attention `storyalign_packed`, seed" in (tmp_path / "m" / "README.md").read_text()
+    recipe = (tmp_path / "m" / "recipe.yaml").read_text().splitlines()
+    assert f"bf16: {'true' if precision == 'bf16' else 'false'}" in recipe
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")  # what the launcher sets
+    assert "nothing to do" in run_here(*given)
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+    if precision == "bf16":
+        with pytest.raises(RecipeError, match="holds a model trained with another recipe, data, base or launch"):
+            run_here(*given)

@@ -28,7 +28,7 @@ def test_resolved_recipe_reads_back_as_the_same_recipe(tmp_path: Path) -> None:
     assert options["datasets"] == [{"path": "a", "weight": 0.5}, {"path": "b", "name": "rewriting", "pairs": 7}]
     assert set(options) == {
         "model_name_or_path", "output_dir", "learning_rate", "use_peft", "lora_r", "lr_scheduler_type", "datasets",
-        "gradient_checkpointing", "max_steps",
+        "gradient_checkpointing", "max_steps", "bf16",
     }  # fmt: skip
     again = parse_recipe(["--config", str(resolved)])
     assert again.training.to_dict() == recipe.training.to_dict()

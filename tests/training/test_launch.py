@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.errors import RecipeError
-from storyalign.training.launch import check_processes, check_sharding, read_launch
+from storyalign.training.launch import Execution, check_execution, check_processes, read_launch
 from tests.training.running import ROOT
 
 PYTHON = ["/usr/bin/python", "/usr/bin/accelerate", "launch"]
@@ -68,9 +68,11 @@ def test_cpu_version_of_multi_processing_is_seen_through(tmp_path: Path) -> None
 def test_unsharded_where_sharding_was_asked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     launch = read_launch([])
-    with pytest.raises(RecipeError, match="fsdp was asked for"):
-        check_sharding(launch, None)
-    check_sharding(launch, "fsdp")
+    assert launch.sharding == "fsdp"
+    asked, ran = (Execution("no", "sdpa", 2, sharding) for sharding in ("fsdp", None))
+    with pytest.raises(RecipeError, match="sharding fsdp was asked for, but it is None here"):
+        check_execution(asked, ran)
+    check_execution(asked, asked)
 
 
 def test_threads_set_by_a_person_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

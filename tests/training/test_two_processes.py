@@ -84,12 +84,9 @@ def test_fsdp2_shards_over_gloo_and_resumes(tmp_path: Path) -> None:
     script = tmp_path / "shards.py"
     script.write_text(
         "import sys\n"
-        "from storyalign.training import launch\n"
-        "from tests.training.running import build, parse_recipe\n"
-        "parse_recipe(sys.argv[1:])\n"
-        "launch.shard_on_cpu(launch.read_launch())\n"
+        "from tests.training.running import build\n"
         "trainer, _ = build(*sys.argv[1:])\n"
-        "launch.check_sharding(launch.read_launch(), trainer.sharded_as)\n"
+        "assert trainer.execution == ('no', 'storyalign_packed', 2, 'fsdp'), trainer.execution\n"
         "trainer.train()\n"
         "weights = dict(trainer.model.named_parameters())\n"
         "part = sum(w.to_local().numel() for w in weights.values())\n"
@@ -105,7 +102,7 @@ def test_fsdp2_shards_over_gloo_and_resumes(tmp_path: Path) -> None:
     steps = ["--per_device_train_batch_size", "2", "--save_steps", "4"]
     done = launch(*options(tmp_path, "fsdp", *steps), accelerate=FSDP2_CPU)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "fsdp" / "training.json").read_text())["run"]["sharded_as"] == "fsdp"
+    assert json.loads((tmp_path / "fsdp" / "training.json").read_text())["run"]["sharding"] == "fsdp"
     run_here(*options(tmp_path, "one", "--per_device_train_batch_size", "4"))
     whole, one = (load_file(tmp_path / name / "model.safetensors") for name in ("fsdp", "one"))
     start = load_file(tmp_path / "base" / "model.safetensors")
@@ -126,5 +123,5 @@ def test_fsdp2_shards_over_gloo_and_resumes(tmp_path: Path) -> None:
 def test_fewer_processes_or_no_sharding_is_an_error(tmp_path: Path, wrong: list[str]) -> None:
     done = launch(*options(tmp_path, "m"), accelerate=[*wrong, "--main_process_port", "0"])
     assert done.returncode != 0
-    assert re.search(r"error.*: (2 processes were|fsdp was) asked for", done.stderr)
+    assert re.search(r"error.*: (2 processes were|sharding fsdp was) asked for", done.stderr)
     assert not (tmp_path / "m" / "training.json").exists()

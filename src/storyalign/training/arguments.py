@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from trl.trainer.model_config import ModelConfig
 from trl.trainer.reward_config import RewardConfig
 
 from storyalign.errors import RecipeError
+from storyalign.training.packages import require_deepspeed, require_packages
 from storyalign.training.pairs import PairSource
 
 OVER_LENGTH = ("error", "drop", "truncate")
@@ -127,9 +129,12 @@ class TrainingRecipe(RewardConfig):
             raise RecipeError("push_to_hub would skip the release checks; write --push ORG/NAME instead")
         if self.push is not None and (self.push.count("/") != 1 or not all(self.push.split("/"))):
             raise RecipeError(f"push is {self.push!r}; write ORG/NAME, your user name or organisation first")
-        if self.bf16 is None:
-            self.bf16 = not self.use_cpu and not self.fp16
-        elif self.bf16 and self.use_cpu and not cpu_has_bf16():
+        require_deepspeed(self.deepspeed)
+        launched = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+        if self.bf16 is None:  # the recipe leaves it open: the launcher decides, then the machine
+            self.fp16 = self.fp16 or launched == "fp16"
+            self.bf16 = not self.fp16 and (launched == "bf16" or not self.use_cpu)
+        if self.bf16 and self.use_cpu and not cpu_has_bf16():
             print("this processor has no bf16 instructions: training in fp32, which is faster here")
             self.bf16 = False
         # One name for the user, the library's newer name underneath.
@@ -138,6 +143,7 @@ class TrainingRecipe(RewardConfig):
             self.gradient_checkpointing = None  # type: ignore[assignment]
         self.remove_unused_columns = False
         super().__post_init__()  # type: ignore[no-untyped-call]
+        self.mixed_precision = "bf16" if self.bf16 else "fp16" if self.fp16 else "no"  # not the launcher's any more
 
     @property
     def checkpoints_dir(self) -> Path:
@@ -269,6 +275,7 @@ def parse_recipe(argv: Sequence[str] | None = None) -> Recipe:
         raise RecipeError(f"the recipe cannot be used: {' '.join(str(error).split())}") from error
     if training.keep_layers and model.use_peft and not training.merge_adapter:
         raise RecipeError("keep_layers with an adapter that is not merged: the adapter would be loaded on all layers")
+    require_packages(training, model)
     return Recipe(training, model, data)
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
 from storyalign.errors import DataError, RecipeError
-from storyalign.files import write_json
+from storyalign.files import write_json, writing
 from storyalign.text import digest
 from storyalign.training.arguments import Recipe, TrainingRecipe
+from storyalign.training.launch import Execution
 
 RUN_FILE = "run.json"
 """In the checkpoints folder: whose checkpoints these are."""
@@ -54,8 +56,8 @@ class Start(NamedTuple):
     """The checkpoint to go on from."""
 
 
-def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: str, processes: int) -> str:
-    """Hash everything that shapes the trained weights: options, rows, base model, processes that share a step."""
+def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: str, execution: Execution) -> str:
+    """Hash everything that shapes the trained weights: options, rows, base model, and how the run is computed."""
     options: dict[str, Any] = {}
     for part in recipe:
         for field in fields(part):
@@ -66,7 +68,30 @@ def run_fingerprint(recipe: Recipe, data_digests: Sequence[str], base_digest: st
     for name in ("device_map", "validation_datasets", "dataset_validation_split"):
         options.pop(name, None)
     plain = orjson.dumps(options, default=str, option=orjson.OPT_SORT_KEYS).decode()
-    return digest(plain, *data_digests, base_digest, str(processes))
+    return digest(plain, *data_digests, base_digest, *map(str, execution))
+
+
+def lock_run(args: TrainingRecipe) -> FileLock:
+    """Keep other launches out of a run's folders until the lock is released or this process ends, however it ends.
+
+    Only the first of all processes takes the lock.
+
+    Raises:
+        RecipeError: another launch trains into these folders.
+    """
+    folder = args.checkpoints_dir
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+    if args.process_index == 0:
+        with writing(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RecipeError(
+                    f"{args.output_dir}: another launch is training into this folder; wait for it, stop it, or choose "
+                    "another --output_dir"
+                ) from None
+    return lock
 
 
 def find_start(args: TrainingRecipe, fingerprint: str) -> Start:
@@ -85,7 +110,7 @@ def find_start(args: TrainingRecipe, fingerprint: str) -> Start:
         if record.get("fingerprint") == fingerprint:
             return Start(True, None)
         raise RecipeError(
-            f"{args.output_dir} holds a model trained with another recipe, data or base; "
+            f"{args.output_dir} holds a model trained with another recipe, data, base or launch; "
             "choose another --output_dir, or replace it with --overwrite"
         )
     if wanted not in ("auto", "never", "true", "false", "True", "False"):
@@ -95,7 +120,7 @@ def find_start(args: TrainingRecipe, fingerprint: str) -> Start:
         return Start(False, checkpoint)
     if owner is not None and owner.get("fingerprint") != fingerprint:
         raise RecipeError(
-            f"{args.checkpoints_dir} holds checkpoints of another recipe, data or base; "
+            f"{args.checkpoints_dir} holds checkpoints of another recipe, data, base or launch; "
             "choose another --output_dir, or replace them with --overwrite"
         )
     if wanted in ("never", "false", "False"):

@@ -77,6 +77,8 @@ def resolved_yaml(recipe: Recipe) -> str:
             unset = value is None and usual == "-"
             if field.init and value != usual and not unset and field.name not in _OF_THIS_RUN:
                 options[field.name] = _plain(value)
+    # The launcher or the machine may have decided the precision.
+    options |= {"bf16": True} if recipe.training.bf16 else {"fp16": True} if recipe.training.fp16 else {"bf16": False}
     if options.pop("activation_checkpointing", None):
         options["gradient_checkpointing"] = True
     return yaml.safe_dump(options, sort_keys=True, allow_unicode=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 import torch
@@ -18,6 +18,11 @@ from accelerate.commands.config.config_args import default_config_file, load_con
 from accelerate.commands.launch import launch_command_parser
 
 from storyalign.errors import RecipeError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from storyalign.training.arguments import TrainingRecipe
 
 _COMMANDS = ("accelerate", "accelerate.commands.accelerate_cli", "accelerate_cli.py")
 _MODULE = "accelerate/commands/launch.py"
@@ -32,6 +37,18 @@ class Launch(NamedTuple):
     """``fsdp``, ``deepspeed`` or None."""
     threads_set: bool
     """True if a person set the number of threads, in the environment or for the launcher."""
+
+
+class Execution(NamedTuple):
+    """How a run is computed, as far as it shapes the trained weights."""
+
+    precision: str
+    """Mixed precision as accelerate knows it: ``no`` (fp32), ``bf16`` or ``fp16``."""
+    attention: str
+    """The attention implementation, by its name in transformers."""
+    processes: int
+    sharding: str | None
+    """``fsdp``, ``deepspeed`` or None."""
 
 
 def read_launch(command: Sequence[str] | None = None) -> Launch:
@@ -89,21 +106,24 @@ def shard_on_cpu(launch: Launch) -> None:
     state.distributed_type = DistributedType.MULTI_GPU
 
 
-def check_sharding(launch: Launch, sharded_as: str | None) -> None:
-    """Compare the sharding of the weights with the one asked for.
+def planned_execution(launch: Launch, training: TrainingRecipe, model: PreTrainedModel) -> Execution:
+    """Return how a run will be computed, from what launcher, recipe and model say."""
+    sharding = launch.sharding or ("deepspeed" if training.deepspeed else "fsdp" if training.fsdp else None)
+    return Execution(training.mixed_precision, str(model.config._attn_implementation), world_size(), sharding)
 
-    Args:
-        launch: what was asked for.
-        sharded_as: how the weights are sharded between the processes: ``fsdp``, ``deepspeed`` or None.
+
+def check_execution(asked: Execution, ran: Execution) -> None:
+    """Compare how a run is computed with what was asked for.
 
     Raises:
-        RecipeError: it is another one, or none.
+        RecipeError: they differ, for example as the weights are not sharded.
     """
-    if launch.sharding is not None and launch.sharding != sharded_as:
-        raise RecipeError(
-            f"{launch.sharding} was asked for, but the weights are not sharded that way here; "
-            "choose another file in recipes/accelerate/, or a machine with accelerators"
-        )
+    for name, wanted, found in zip(Execution._fields, asked, ran, strict=True):
+        if wanted != found:
+            raise RecipeError(
+                f"{name} {wanted} was asked for, but it is {found} here; choose another file in recipes/accelerate/, "
+                "or a machine with accelerators"
+            )
 
 
 def set_cpu_threads(launch: Launch, threads: int | None) -> int:

@@ -47,7 +47,7 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
 
     Raises:
         ModelError: the model cannot be loaded.
-        RecipeError: ``dtype``, ``keep_layers`` or ``freeze_layers`` does not fit, or Liger's kernels are not installed.
+        RecipeError: ``dtype``, ``keep_layers`` or ``freeze_layers`` does not fit.
     """
     from transformers import set_seed
 
@@ -84,15 +84,9 @@ def use_liger(model: PreTrainedModel, training: TrainingRecipe) -> None:
 
     Its fused losses are a language model's: they would take the place of the whole forward pass, so they stay off, now
     and when transformers applies the same settings at the first step.
-
-    Raises:
-        RecipeError: liger-kernel is not installed.
     """
     from transformers.integrations.liger import apply_liger_kernel
-    from transformers.utils.import_utils import is_liger_kernel_available
 
-    if not is_liger_kernel_available():
-        raise RecipeError("use_liger_kernel: liger-kernel is not installed; pip install liger-kernel, or leave it out")
     off = {"fused_linear_cross_entropy": False, "cross_entropy": False}
     training.liger_kernel_config = {**(training.liger_kernel_config or {}), **off}
     apply_liger_kernel(model, training.liger_kernel_config)

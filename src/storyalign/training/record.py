@@ -25,7 +25,7 @@ def training_record(
 ) -> dict[str, Any]:
     """Collect the facts of a run as plain values; ``weights`` is the digest of the base model's folder."""
     training = recipe.training
-    history = trainer.state.log_history
+    history, ran = trainer.state.log_history, trainer.execution
     return {
         "fingerprint": fingerprint,
         "base": {
@@ -52,20 +52,19 @@ def training_record(
         "run": {
             "steps": trainer.state.global_step,
             "epochs": trainer.state.epoch,
-            "processes": trainer.accelerator.num_processes,
+            **ran._asdict(),
+            "precision": "fp32" if ran.precision == "no" else ran.precision,
             "pairs_per_step": training.per_device_train_batch_size
             * training.gradient_accumulation_steps
-            * trainer.accelerator.num_processes,
+            * ran.processes,
             "learning_rate": training.learning_rate,
             "scheduler": str(getattr(training.lr_scheduler_type, "value", training.lr_scheduler_type)),
             "seed": training.seed,
-            "precision": "bf16" if training.bf16 else "fp16" if training.fp16 else "fp32",
             "weights": recipe.model.dtype,
             "lora": {"r": recipe.model.lora_r, "alpha": recipe.model.lora_alpha} if recipe.model.use_peft else None,
             "keep_layers": training.keep_layers,
             "freeze_layers": training.freeze_layers,
             "packed": trainer.packed,
-            "sharded_as": trainer.sharded_as,
             "device": str(trainer.args.device),
             "seconds": next((row["train_runtime"] for row in reversed(history) if "train_runtime" in row), None),
         },

@@ -17,6 +17,7 @@ from storyalign.errors import StoryAlignError
 from storyalign.models.packed import can_pack, one_by_one, packed_rewards
 from storyalign.training.arguments import TrainingRecipe
 from storyalign.training.checkpoints import last_checkpoint, room_on_disk
+from storyalign.training.launch import Execution
 from storyalign.training.loss import pair_losses
 from storyalign.training.mixture import PairDataset
 from storyalign.training.sampler import PairBatchSampler
@@ -89,11 +90,11 @@ class StoryRewardTrainer(RewardTrainer):
         self.add_callback(StepLines())
 
     @property
-    def sharded_as(self) -> str | None:
-        """How the weights are sharded over the processes: ``fsdp``, ``deepspeed`` or None."""
-        if self.is_deepspeed_enabled:
-            return "deepspeed"
-        return "fsdp" if self.is_fsdp_enabled else None
+    def execution(self) -> Execution:
+        """How the run is computed, as accelerate has set it up."""
+        sharding = "deepspeed" if self.is_deepspeed_enabled else "fsdp" if self.is_fsdp_enabled else None
+        attention = str(self.model.config._attn_implementation)
+        return Execution(self.accelerator.mixed_precision, attention, self.accelerator.num_processes, sharding)
 
     # --- data -------------------------------------------------------------------------------------------------------
 
