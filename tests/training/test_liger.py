@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from storyalign.errors import RecipeError
 from storyalign.scoring.reward_models import load_scorer
-from storyalign.training.arguments import parse_recipe
-from storyalign.training.prepare import load_model
 from tests.tiny_models import tiny_model_folder
 from tests.training.running import ROOT, environment, write_pairs
 
@@ -78,11 +75,3 @@ def test_a_model_with_the_kernels_trains_packed_and_as_without(tmp_path: Path, l
     assert a[0] != pytest.approx(a[1], abs=1e-3)
     assert json.loads((tmp_path / "fused/training.json").read_text())["run"]["packed"] is True
     assert yaml.safe_load((tmp_path / "fused/recipe.yaml").read_text())["use_liger_kernel"] is True
-
-
-def test_kernels_that_are_not_installed_are_asked_for(tmp_path: Path) -> None:
-    base, pairs = tiny_model_folder(tmp_path / "base", "llama"), write_pairs(tmp_path / "pairs.jsonl", 4)
-    options = ["--model_name_or_path", base, "--dataset_name", pairs, "--output_dir", tmp_path / "out"]
-    recipe = parse_recipe([*map(str, options), "--use_liger_kernel", "true"])
-    with pytest.raises(RecipeError, match="pip install liger-kernel"):
-        load_model(recipe.model, recipe.training)
