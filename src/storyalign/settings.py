@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import yaml
 from annotated_types import Ge, Gt, Le, MinLen
@@ -75,7 +75,7 @@ def from_entry(kind: type[T], entry: object, place: str = "") -> T:
 
     try:
         # JSON in between: there a list is as good as a tuple, and strict all the same.
-        return _adapter(kind).validate_json(json.dumps(entry, default=str), strict=True)  # type: ignore[no-any-return]
+        return cast("T", _adapter(cast("Any", kind)).validate_json(json.dumps(entry, default=str), strict=True))
     except TypeError as error:
         raise RecipeError(f"{place or 'recipe'}: keys must be strings ({error})") from error
     except ValidationError as error:

@@ -45,6 +45,7 @@ ROUTES: list[tuple[str, re.Pattern[str], str]] = [
     ("GET", re.compile(rf"{API}/refs"), "refs"),
     ("POST", re.compile(rf"{API}/branch/(?P<branch>[^/]+)"), "branch"),
     ("POST", re.compile(rf"{API}/tag/(?P<revision>[^/]+)"), "tag"),
+    ("GET", re.compile(rf"{API}/runtime"), "runtime"),
     ("GET", re.compile(rf"{API}/variables"), "variables"),
     ("POST", re.compile(rf"{API}/variables"), "set_variable"),
     ("POST", re.compile(rf"{WEB}\.git/info/lfs/objects/batch"), "lfs_batch"),
@@ -167,7 +168,12 @@ class Hub:
         commit = repo.resolve(revision or "main")
         siblings: list[dict[str, Any]] = [{"rfilename": path} for path in sorted(commit.files)]
         facts = {"sha": commit.sha, "private": repo.private, "siblings": siblings, "tags": [], "disabled": False}
+        if repo.kind == "space":
+            facts["host"] = repo.variables.get("STAND_IN_HOST")  # where a test serves the Space
         return JSONResponse({"_id": repo.name, "id": repo.name, "gated": False, "likes": 0, "downloads": 0, **facts})
+
+    async def runtime(self, request: Request, repo: Repo) -> Response:
+        return JSONResponse({"stage": "RUNNING", "hardware": {"current": "cpu-basic", "requested": "cpu-basic"}})
 
     async def preupload(self, request: Request, repo: Repo, revision: str) -> Response:
         files, answers = repo.resolve(revision).files, []

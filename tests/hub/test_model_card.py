@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from storyalign.models.chat import render
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import one_by_one
+from tests.command import environment
 from tests.tiny_models import tiny_model_folder, trl_template
 from tests.training.running import run_here, write_pairs
 
@@ -63,6 +66,15 @@ def test_card_says_what_the_model_is(trained: Path) -> None:
     assert "max_steps: 2" in text
     assert "Not measured yet." in text
     assert not re.search(r"/(tmp|home|root|work)/", text)  # no folder of anybody's machine
+
+
+def test_the_cards_commands_run_in_an_empty_folder(trained: Path, tmp_path: Path) -> None:
+    shell = "".join(re.findall(r"```bash\n(.*?)```", card_of(trained), re.S))
+    shutil.copytree(trained, tmp_path / "path" / "to" / "model")
+    script = f'storyalign() {{ {sys.executable} -m storyalign.cli.main "$@"; }}\n{shell}'
+    done = subprocess.run(["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert "one.txt" in done.stdout and "two.txt" in done.stdout
 
 
 def test_the_cards_code_gives_the_kits_reward(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,10 +34,10 @@ needs_install = pytest.mark.skipif(not installed, reason="storyalign is on the p
 
 @needs_install
 def test_the_space_is_whole_and_the_same_each_time() -> None:
-    payload = prepare_space(REPOSITORY / "space")
+    payload = prepare_space(REPOSITORY / "space", "demo/storyalign")
     check(payload)
     assert wheel_name() in payload.files
-    assert prepare_space(REPOSITORY / "space").digest == payload.digest
+    assert prepare_space(REPOSITORY / "space", "demo/storyalign").digest == payload.digest
     pinned = payload.text("requirements.txt").splitlines()
     assert f"torch=={version('torch').partition('+')[0]}" in pinned
     assert f"datasets=={version('datasets')}" in pinned

@@ -70,7 +70,7 @@ def _collected(kind: Kind, folder: Path, repo: str, work: Path, options: Release
         return prepare_model(folder, repo, options)
     from storyalign.hub.space_release import prepare_metric, prepare_space
 
-    return prepare_metric(folder, repo) if kind == "metric" else prepare_space(folder)
+    return prepare_metric(folder, repo) if kind == "metric" else prepare_space(folder, repo)
 
 
 def release(

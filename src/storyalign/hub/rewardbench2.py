@@ -104,6 +104,8 @@ configs:
 
 {_HEADING}
 
+In a checkout of [RewardBench](https://github.com/allenai/reward-bench), with the path of this folder:
+
 ```sh
 python scripts/run_v2.py --model MODEL --dataset THIS_FOLDER --do_not_save
 ```

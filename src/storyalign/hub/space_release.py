@@ -10,8 +10,8 @@ from storyalign.hub.payload import Payload, collect
 from storyalign.hub.pinned_requirements import pin
 
 
-def prepare_space(folder: Path) -> Payload:
-    """Collect a Space's folder, add the package as a wheel, and pin its requirements.
+def prepare_space(folder: Path, repo: str) -> Payload:
+    """Collect a Space's folder, name it in its card, add the package as a wheel, and pin its requirements.
 
     Raises:
         DataError: a file is missing, or a requirement is not installed here.
@@ -20,11 +20,14 @@ def prepare_space(folder: Path) -> Payload:
     if "requirements.txt" not in payload.files:
         raise DataError(f"{folder}: no requirements.txt; a Space installs what stands there")
     pinned = pin(payload.text("requirements.txt"))
-    return payload.with_files({wheel_name(): package_wheel(), "requirements.txt": pinned.encode()})
+    card = payload.text("README.md").replace("ORG/NAME", repo)
+    return payload.with_files(
+        {"README.md": card.encode(), wheel_name(): package_wheel(), "requirements.txt": pinned.encode()}
+    )
 
 
 def prepare_metric(folder: Path, repo: str) -> Payload:
-    """Collect a metric's folder; ``evaluate`` finds its script by the repository's name.
+    """Collect a metric's folder and name it in its card and examples; ``evaluate`` finds its script by this name.
 
     Raises:
         DataError: there is no script of that name.
@@ -35,4 +38,6 @@ def prepare_metric(folder: Path, repo: str) -> Payload:
         raise DataError(
             f"{folder}: evaluate.load({repo!r}) looks for {script}, which is not there; release it as ORG/{folder.name}"
         )
-    return payload
+    here, there = f'evaluate.load("evaluate_metric/{Path(script).stem}"', f'evaluate.load("{repo}"'
+    named = {path: payload.text(path).replace(here, there).encode() for path in ("README.md", script)}
+    return payload.with_files(named)
