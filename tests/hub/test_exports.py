@@ -42,6 +42,15 @@ def test_rewardbench2(tmp_path: Path) -> None:
         assert set(group["subset"]) == {row["dimension"]}
 
 
+@pytest.mark.parametrize("sample", [True, False])
+def test_the_sample_is_called_a_sample_in_other_columns_too(sample: bool, tmp_path: Path) -> None:
+    rows = [storyrmb_row(i, chosen_writer="kit-author" if sample else "human") for i in range(2)]
+    for _ in range(2):  # an older export is replaced
+        export_rewardbench2(map(Instance.from_row, rows), tmp_path / "out")
+    card = (tmp_path / "out/README.md").read_text()
+    assert ("synthetic sample, not StoryRMB" in card, "StoryRMB" in card) == (sample, sample)
+
+
 def test_trl(tmp_path: Path) -> None:
     """TRL calls it a conversational preference dataset, and its chat template keeps premise and story apart."""
     trl = pytest.importorskip("trl")

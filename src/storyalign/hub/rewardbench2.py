@@ -1,4 +1,4 @@
-"""StoryRMB in the columns of RewardBench 2, so that its runner takes the folder as it is.
+"""StoryRMB, or other groups, in the columns of RewardBench 2, so that its runner takes the folder as it is.
 
 The runner wants ``id``, ``prompt``, ``chosen`` and ``rejected`` as lists, ``num_correct``, ``total_completions`` and
 ``subset``; the subset here is the dimension. See allenai/reward-bench, ``load_bon_dataset_v2``.
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from storyalign.errors import DataError
 from storyalign.files import atomic_folder
 from storyalign.hub.exported_folder import require_replaceable
+from storyalign.hub.row_checks import KIT_AUTHOR
 from storyalign.records import Instance
 
 COLUMNS = pa.schema(
@@ -68,16 +69,17 @@ def export_rewardbench2(instances: Iterable[Instance], out: Path) -> int:
         DataError: there are no instances, or ``out`` holds something else.
     """
     require_replaceable(out, _HEADING)
-    rows = 0
+    rows, sample = 0, False
     with atomic_folder(out) as folder:
         (folder / "data").mkdir()
         with pq.ParquetWriter(folder / FILE, COLUMNS, compression="zstd") as writer:
             for batch in _batches(instances):
                 writer.write_table(pa.Table.from_pylist([rewardbench2_row(item) for item in batch], schema=COLUMNS))
                 rows += len(batch)
+                sample = sample or any(item.chosen_writer == KIT_AUTHOR for item in batch)
         if not rows:
             raise DataError(f"{out}: no instances to export")
-        (folder / "README.md").write_text(_CARD, encoding="utf-8")
+        (folder / "README.md").write_text(_CARD.replace("NOTE\n", _SAMPLE_NOTE if sample else ""), encoding="utf-8")
     return rows
 
 
@@ -92,7 +94,11 @@ def _batches(instances: Iterable[Instance], size: int = 500) -> Iterator[list[In
         yield batch
 
 
-_HEADING = "# StoryRMB in the columns of RewardBench 2"
+_HEADING = "# Groups of stories in the columns of RewardBench 2"
+
+_SAMPLE_NOTE = """
+> **This is the kit's synthetic sample, not StoryRMB.** No figure measured here says how good a reward model is.
+"""
 
 _CARD = f"""---
 configs:
@@ -103,6 +109,7 @@ configs:
 ---
 
 {_HEADING}
+NOTE
 
 In a checkout of [RewardBench](https://github.com/allenai/reward-bench), with the path of this folder:
 
