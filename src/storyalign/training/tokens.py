@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from storyalign.errors import DataError
-from storyalign.files import atomic_folder
 from storyalign.models.chat import Keep, TooLongError, cut, render_many, template_digest
 from storyalign.text import digest
 from storyalign.training.pairs import LoadedPairs, PairSource, label_names, read_pair
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 OverLength = Literal["error", "drop", "truncate"]
 Fate = Literal["kept", "cut", "dropped"]
 
-_FORMAT = "3"
+_FORMAT = "4"
 """Part of the cache key: changes when the columns or the meaning of the cached tokens change."""
 
 
@@ -66,36 +65,29 @@ def tokenize_pairs(
     Raises:
         DataError: the policy is ``error`` and a pair is too long, or a premise alone leaves no room for its stories.
     """
-    from datasets import load_from_disk
     from filelock import FileLock
 
-    folder = (cache or _default_cache()) / _key(pairs, tokenizer, policy)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):  # the processes of one launch come here together
-        if not folder.is_dir():
-            rows = _map(pairs, tokenizer, policy, processes or _default_processes(len(pairs.rows)))
-            with atomic_folder(folder) as temporary:
-                rows.save_to_disk(str(temporary))
-    rows = load_from_disk(str(folder))
+    key = _key(pairs, tokenizer, policy)
+    folder = (cache or _default_cache()) / key
+    folder.mkdir(parents=True, exist_ok=True)
+    processes = processes or _default_processes(len(pairs.rows))
+    with FileLock(folder.with_name(f".{key}.lock")):  # the processes of one launch come here together
+        rows = pairs.rows.map(
+            _tokenize,
+            batched=True,
+            batch_size=64,
+            fn_kwargs={"tokenizer": tokenizer, "policy": policy, "names": tuple(label_names(pairs.rows))},
+            remove_columns=pairs.rows.column_names,
+            features=_features(),
+            num_proc=processes if processes > 1 else None,
+            load_from_cache_file=True,
+            cache_file_name=str(folder / "tokens.arrow"),
+            new_fingerprint=key[:16],
+            desc=f"Tokenizing {pairs.source}",
+        )
     if policy.over_length == "error":
         _refuse_long(pairs, rows, policy)
     return TokenPairs(pairs.source, rows)
-
-
-def _map(pairs: LoadedPairs, tokenizer: PreTrainedTokenizerBase, policy: LengthPolicy, processes: int) -> Dataset:
-    names = tuple(label_names(pairs.rows))
-    return pairs.rows.map(
-        _tokenize,
-        batched=True,
-        batch_size=64,
-        fn_kwargs={"tokenizer": tokenizer, "policy": policy, "names": names},
-        remove_columns=pairs.rows.column_names,
-        features=_features(),
-        num_proc=processes if processes > 1 else None,
-        load_from_cache_file=False,
-        new_fingerprint=_key(pairs, tokenizer, policy)[:16],
-        desc=f"Tokenizing {pairs.source}",
-    )
 
 
 def _features() -> Features:

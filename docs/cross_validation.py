@@ -1,6 +1,6 @@
 """Train on groups that people judged and score groups that were held out: does a recipe learn from so few?
 
-python -m benchmarks.cross_validation groups.jsonl --score-key ranks --lower-is-better --config recipes/few_pairs.yaml \
+python docs/cross_validation.py groups.jsonl --score-key ranks --lower-is-better --config recipes/few_pairs.yaml \
     --setting "faster: --learning_rate 5e-5" --select --out runs/cross_validation
 
 Folds are drawn over premises. Each training is a run of train.py in this process; finished ones are kept in --out, so
@@ -69,6 +69,7 @@ class Judged(NamedTuple):
 
 
 def read(path: str, key: str, lower_is_better: bool) -> list[Judged]:
+    """Return the groups of a file whose stories all have a score under ``key``."""
     sign = -1.0 if lower_is_better else 1.0
     judged = []
     for group in read_judged_groups(path):
@@ -136,6 +137,7 @@ class Runs:
 
 
 def train_script() -> Any:
+    """Return ``train.py`` as a module."""
     spec = importlib.util.spec_from_file_location("train_script", ROOT / "train.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -144,6 +146,7 @@ def train_script() -> Any:
 
 
 def score(model: Path, groups: Sequence[Judged]) -> dict[str, list[float]]:
+    """Return the rewards of a trained model, by group."""
     from storyalign.scoring.reward_models import load_scorer
 
     scorer = load_scorer(model)
@@ -204,6 +207,7 @@ def select(runs: Runs, settings: Sequence[Setting], train: Sequence[Judged], see
 
 
 def main() -> None:
+    """Train and score on every fold and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", help="JSONL of judged groups")
     parser.add_argument("--score-key", required=True)
@@ -247,11 +251,13 @@ def main() -> None:
 
 
 def zscore(rewards: Sequence[float]) -> list[float]:
+    """Return rewards with mean 0 and standard deviation 1."""
     values = np.array(rewards)
     return list((values - values.mean()) / (values.std() or 1.0))
 
 
 def to_setting(text: str) -> Setting:
+    """Read ``NAME: OPTIONS`` of the command line."""
     name, _, options = text.partition(":")
     words = shlex.split(options)
     more = tuple(Path(word[1:]) for word in words if word.startswith("+"))
