@@ -69,7 +69,7 @@ class Judged(NamedTuple):
 
 
 def read(path: str, key: str, lower_is_better: bool) -> list[Judged]:
-    """Return the groups of a file whose stories all have a score under ``key``."""
+    """Return the groups of a file in which at least two stories have a score under ``key``."""
     sign = -1.0 if lower_is_better else 1.0
     judged = []
     for group in read_judged_groups(path):
