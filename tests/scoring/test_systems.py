@@ -1,11 +1,12 @@
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
 from storyalign.errors import DataError, RecipeError
-from storyalign.scoring.systems import HEADS, JudgeSystem, RewardSystem, load_scorers, pinned, resolve
+from storyalign.scoring.systems import Head, JudgeSystem, RewardSystem, load_scorers, pinned, resolve
 from storyalign.scoring.voting import MODES
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
@@ -32,7 +33,12 @@ def test_every_reward_model_of_table_1_has_an_entry(name, tmp_path, monkeypatch)
         (tmp_path / load_scorers()["reward_models"][name]["model"]).mkdir(parents=True)
     system = resolve(name)
     assert isinstance(system, RewardSystem)
-    assert (system.name, system.head in HEADS, system.context >= 8192, system.memory > 0) == (name, True, True, True)
+    assert (system.name, system.head in get_args(Head), system.context >= 8192, system.memory > 0) == (
+        name,
+        True,
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -107,10 +113,20 @@ def test_own_entries_lie_over_the_shipped_ones(tmp_path, monkeypatch):
         ("models: {}", RecipeError, "expected the sections"),
         ("judges: {x: 3}", RecipeError, "one entry with fields"),
         ("judges: {x: {url: 'http://h/v1', model: m, mode: vote}}", RecipeError, "mode 'vote'"),
-        ("judges: {x: {url: 'http://h/v1', model: m, key: sk-1}}", RecipeError, "judges.x.key is unknown"),
-        ("reward_models: {x: {head: gated}}", RecipeError, "model missing"),
-        ("reward_models: {x: {model: m, head: magic}}", RecipeError, "head 'magic'"),
-        ("reward_models: {x: {model: m, dtype: bf16}}", RecipeError, "unknown field dtype"),
+        ("judges: {x: {url: 'http://h/v1', model: m, key: sk-1}}", RecipeError, r"judges\.x\.key is unknown"),
+        ("reward_models: {x: {head: gated}}", RecipeError, r"reward_models\.x\.model is missing"),
+        (
+            "reward_models: {x: {model: m, head: magic}}",
+            RecipeError,
+            "x.head must be one of classification, .*, got 'magic'",
+        ),
+        ("reward_models: {x: {model: m, dtype: bf16}}", RecipeError, r"reward_models\.x\.dtype is unknown"),
+        ("reward_models: {x: {model: m, name: y}}", RecipeError, r"x\.name is unknown"),
+        (
+            "reward_models: {x: {model: m, revision: 1234567}}",
+            RecipeError,
+            "x.revision must be a string or null, got int",
+        ),
     ],
 )
 def test_broken_files_are_refused(tmp_path, text, error, message):

@@ -15,15 +15,15 @@ import storyalign
 from storyalign.errors import DataError, RecipeError
 from storyalign.llm.endpoint import Endpoint
 from storyalign.scoring.voting import MODES, Mode
+from storyalign.settings import checked, from_entry
 
 Head = Literal["classification", "gated", "reward_token", "writing_quality"]
-HEADS: tuple[Head, ...] = ("classification", "gated", "reward_token", "writing_quality")
 
 JUDGE_PREFIX = "judge:"
 OWN_FILE_VARIABLE = "STORYALIGN_SCORERS"
-_REWARD_MODEL_FIELDS = {"model", "head", "remote_code", "revision", "context", "memory", "recipe", "url"}
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class RewardSystem:
     """A reward model and what has to be known to run it."""
@@ -138,14 +138,9 @@ def _judge(name: str, entries: Mapping[str, Any]) -> JudgeSystem:
 
 
 def _reward_model(name: str, entry: Mapping[str, Any]) -> RewardSystem:
-    if unknown := sorted(set(entry) - _REWARD_MODEL_FIELDS):
-        known = ", ".join(sorted(_REWARD_MODEL_FIELDS))
-        raise RecipeError(f"reward model {name}: unknown field {', '.join(unknown)}; known are {known}")
-    if not isinstance(entry.get("model"), str):
-        raise RecipeError(f"reward model {name}: model missing")
-    if entry.get("head", "classification") not in HEADS:
-        raise RecipeError(f"reward model {name}: head {entry['head']!r}; expected one of {', '.join(HEADS)}")
-    system = RewardSystem(name, **entry)
+    if "name" in entry:
+        raise RecipeError(f"reward_models.{name}.name is unknown; the entry's key is its name")
+    system = from_entry(RewardSystem, {**entry, "name": name}, f"reward_models.{name}")
     if system.url is not None and (system.head != "classification" or not str(system.url).startswith("http")):
         raise RecipeError(f"reward model {name}: url is for models with a classification head behind http(s)")
     if system.recipe and not Path(system.model).expanduser().is_dir():
