@@ -140,6 +140,10 @@ class RowsById:
     def __contains__(self, row_id: str) -> bool:
         return row_id in self._offsets
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the ids in the order of the file."""
+        return iter(self._offsets)
+
     def get(self, row_id: str) -> dict[str, Any] | None:
         """Read one row; None where there is none of that id."""
         offset = self._offsets.get(row_id)

@@ -93,13 +93,13 @@ def test_a_premise_is_found_with_some_words_changed(index: LeakageIndex) -> None
 def test_the_first_part_of_a_story_as_premise_is_found(index: LeakageIndex) -> None:
     beginning = "\n\n".join(instance(9).chosen.split("\n\n")[:4])
     leaks = index.leaks(replace(pair(1), prompt=beginning))
-    assert [(leak.text, leak.kind, leak.instance_id) for leak in leaks] == [("prompt", "beginning, exact", "rmb-9")]
+    assert [(leak.text, leak.kind, leak.instance_id) for leak in leaks] == [("prompt", "passage, exact", "rmb-9")]
 
 
 def test_a_story_with_a_new_beginning_is_known_by_its_end(index: LeakageIndex) -> None:
     half = instance(9).chosen.split("\n\n")[6:]
     leaks = index.leaks(replace(pair(1), chosen="\n\n".join([prose("a new start", 300), *half])))
-    assert [(leak.text, leak.kind) for leak in leaks] == [("chosen", "end, exact")]
+    assert [(leak.text, leak.kind) for leak in leaks] == [("chosen", "passage, exact")]
 
 
 def test_the_report_counts_pairs_and_kinds_and_keeps_examples(index: LeakageIndex) -> None:
@@ -112,3 +112,43 @@ def test_the_report_counts_pairs_and_kinds_and_keeps_examples(index: LeakageInde
     assert report.kinds == {"premise, exact": 20, "story, exact": 20}
     assert report.constructions == {"rewriting": 20}
     assert [len(leaks) for leaks in report.to_json()["examples"].values()] == [10, 10]
+
+
+def embedded(passage: str, number: int) -> str:
+    return f"{prose(f'before {number}', 200)} {passage} {prose(f'after {number}', 200)}"
+
+
+@pytest.mark.parametrize("size", [30, 45, 60, 120])
+@pytest.mark.parametrize("which", ["prompt", "chosen", "rejected"])
+def test_a_passage_is_found_from_30_words_on(index: LeakageIndex, size: int, which: str) -> None:
+    for number in range(12):
+        words = spaced(instance(number).rejected[1]).replace(" .", "").split()
+        for start in (0, 17 * number, len(words) - size):
+            passage = " ".join(words[start : start + size])
+            planted = passage if which == "prompt" and start == 0 else embedded(passage, number)
+            (leak,) = index.leaks(replace(pair(1), **{which: planted}))
+            assert (leak.text, leak.kind, leak.instance_id) == (which, "passage, exact", f"rmb-{number}")
+
+
+def test_29_words_are_no_passage(index: LeakageIndex) -> None:
+    for number in range(40):
+        words = instance(number).chosen.split()[number : number + 29]
+        framed = embedded(f"otherwise {' '.join(words)} otherwise", number)
+        assert index.leaks(replace(pair(1), chosen=framed)) == []
+
+
+def test_a_whole_story_inside_a_longer_text_is_found(index: LeakageIndex) -> None:
+    for number in range(12):
+        longer = f"{prose(f'frame {number}', 2000)} {instance(number).chosen} {prose(f'frame end {number}', 2000)}"
+        (leak,) = index.leaks(replace(pair(1), chosen=longer))
+        assert (leak.kind, leak.instance_id) == ("passage, exact", f"rmb-{number}")
+
+
+def test_30_chinese_characters_are_a_passage() -> None:
+    pick = random.Random(3)
+    story, other = ("".join(chr(pick.randrange(0x4E00, 0x9FA5)) for _ in range(400)) for _ in range(2))
+    index = LeakageIndex()
+    index.add("zh", [replace(instance(1), chosen=story)])
+    assert index.leaks(replace(pair(1), chosen=other[:100] + story[50:79] + other[100:])) == []
+    (leak,) = index.leaks(replace(pair(1), chosen=other[:100] + story[50:80] + other[100:]))
+    assert leak.kind == "passage, exact"

@@ -55,6 +55,15 @@ def test_a_group_that_lacks_a_story_says_whose(tmp_path):
     assert lost == [Dropped("p", "b: HTTP 500", True), Dropped("h", "two writers gave the same story")]
 
 
+def test_a_group_with_two_near_copies_is_dropped(tmp_path):
+    stories = {(w, i): " ".join(f"{w}{i}{n}" for n in range(60)) for w in NAMES for i in ("p", "h")}
+    words = stories["a", "p"].split()
+    stories["d", "p"] = " ".join([*words[:40], *(f"new{n}" for n in range(8)), *words[48:]])
+    lost = [row for row in groups_of(POOL, *shelves(tmp_path, stories), RECIPE) if isinstance(row, Dropped)]
+    # runs of three: 58 each, 10 of them broken, 48 common of 68
+    assert lost == [Dropped("p", "two writers gave nearly the same story (similarity 0.71)")]
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [("A keeper  waits!", "repeats the premise"), ("Waits.", "fewer than 3 words"), ("I'm sorry, I can't.", "refused")],

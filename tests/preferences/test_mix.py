@@ -181,3 +181,56 @@ def test_a_group_too_large_for_validation_stays_in_train() -> None:
     chosen = validation_groups(groups, ["rewriting"] * 100, [str(n) for n in range(100)], 0.1, 0)
     assert len(chosen) == 10
     assert 0 not in chosen
+
+
+def recased(text: str) -> str:
+    return text.upper().replace(".", " ...")
+
+
+def one_word_changed(text: str, place: int) -> str:
+    words = text.split()
+    words[place % len(words)] = "otherwise"
+    return " ".join(words)
+
+
+def paragraph_changed(text: str, number: int) -> str:
+    paragraphs = text.split("\n\n")
+    paragraphs[number % len(paragraphs)] = prose(f"another {number}", 40)
+    return "\n\n".join(paragraphs)
+
+
+@pytest.mark.parametrize("words", [10, 25, 40])
+def test_no_planted_likeness_stands_in_both_splits(tmp_path: Path, words: int) -> None:
+    kinds = {
+        "other case and punctuation": lambda a, n: {"prompt": recased(a["prompt"])},
+        "one word of the premise changed": lambda a, n: {"prompt": one_word_changed(a["prompt"], n)},
+        "chosen nearly the chosen": lambda a, n: {"chosen": paragraph_changed(a["chosen"], n)},
+        "rejected nearly the chosen": lambda a, n: {"rejected": paragraph_changed(a["chosen"], n)},
+        "beginning as premise": lambda a, n: {"prompt": recased(" ".join(a["chosen"].split()[:words]))},
+    }
+    firsts, seconds = [], []
+    for kind, planted in kinds.items():
+        for n in range(20):
+            first = row(2 * n, id=f"{kind} {n}", prompt=" ".join(prose(f"p {kind} {n}", 40).split()[:words]))
+            first |= {name: prose(f"{name} {kind} {n}", 200) for name in ("chosen", "rejected")}
+            second = row(2 * n + 1, id=f"{kind} {n} too", chosen=prose(f"c {kind} {n}", 200))
+            second |= {"rejected": prose(f"r {kind} {n}", 200), "prompt": prose(f"q {kind} {n}", 40)}
+            firsts.append(first)
+            seconds.append(second | planted(first, n))
+    for rows in ([*firsts, *seconds], [*seconds, *firsts]):
+        _, pairs = mixed(tmp_path, rows, Mix(targets={}, total=None, validation_share=0.4))
+        split = {pair.id: pair.split for pair in pairs}
+        assert len(split) == len(rows)
+        assert sum(s == "validation" for s in split.values()) > 60
+        shared = Counter(f["id"].rsplit(" ", 1)[0] for f in firsts if split[f["id"]] != split[f"{f['id']} too"])
+        assert shared == {}
+
+
+def test_all_near_copies_are_joined_and_not_the_closest_alone(tmp_path: Path) -> None:
+    base = prose("base", 200)
+    a, b = paragraph_changed(base, 0), paragraph_changed(base, 1)
+    for seed in range(12):
+        rows = [row(n) for n in range(40)]
+        rows += [row(50, chosen=a), row(51, chosen=b), row(52, chosen=base)]
+        _, pairs = mixed(tmp_path, rows, Mix(targets={}, total=None, validation_share=0.4, seed=seed))
+        assert len({p.split for p in pairs if p.id in ("pair-50", "pair-51", "pair-52")}) == 1

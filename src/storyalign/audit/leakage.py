@@ -1,12 +1,12 @@
 """Leakage: texts of preference pairs that stand in an evaluation set too, word for word or nearly so.
 
-The evaluation set is indexed, the pairs stream by; memory depends on the evaluation set alone. Three things are
-compared, each with ``corpus.duplicates``, which does not mind case, punctuation, white space or a tokeniser's blanks:
+The evaluation set is indexed, the pairs stream by; memory depends on the evaluation set alone. Case, punctuation, white
+space and a tokeniser's blanks do not count. Three things are compared:
 
-- premises with premises;
-- stories with stories, so that a story with a changed paragraph or under another premise is found;
-- how texts begin and how they end, since a continuation or a rewritten story shares only a part of its story, and the
-  premise of a continuation is the beginning of one.
+- premises with premises, and stories with stories, each with ``corpus.duplicates``, so that a premise with a changed
+  word and a story with a changed paragraph or under another premise are found;
+- every text with every passage of the evaluation set (``corpus.passages``), so that the beginning of a story as
+  premise, a part of it inside another story, and a whole one inside a longer text are found, from 30 words in a row on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from storyalign.corpus.duplicates import THRESHOLD, Signature, TextIndex, comparable_words, sign_words
+from storyalign.corpus.duplicates import (
+    PREMISE_THRESHOLD,
+    RUN,
+    THRESHOLD,
+    Signature,
+    TextIndex,
+    comparable_words,
+    sign_words,
+)
+from storyalign.corpus.passages import Hashes, PassageIndex, hashed
 from storyalign.records import Instance, PreferencePair
-
-EDGE_WORDS = 120
-"""Words at the beginning and at the end of a text that are compared by themselves; shorter texts have no edges."""
 
 EXAMPLES = 10
 """So many leaks are shown for each kind."""
@@ -35,11 +41,12 @@ class Leak(NamedTuple):
     text: str
     """Which text of the pair: ``prompt``, ``chosen`` or ``rejected``."""
     what: str
-    """What it repeats: ``premise``, ``story``, ``beginning`` or ``end``."""
+    """What it repeats: ``premise``, ``story`` or ``passage``."""
     evaluation_set: str
     instance_id: str
     similarity: float
-    """1 for the same words in the same order, else the estimated Jaccard similarity of the runs of three words."""
+    """1 for the same words in the same order, else the estimated Jaccard similarity: of premises by their different
+    words, of stories by their runs of three words."""
     excerpt: str
 
     @property
@@ -90,22 +97,17 @@ class CheckedText(NamedTuple):
     """What is compared of a text. Made once, it serves every search: making it is most of their work."""
 
     whole: Signature
-    beginning: Signature | None
-    """Of its first 120 words; None where the text has no more than these."""
-    end: Signature | None
-    """Of its last 120 words."""
+    words: Hashes
 
     @classmethod
-    def of(cls, text: str) -> CheckedText:
-        """Take a text apart.
+    def of(cls, text: str, *, run: int = RUN) -> CheckedText:
+        """Take a story apart, or with ``run=1`` a premise.
 
         Raises:
             MissingExtraError: rensa is not installed.
         """
         words = comparable_words(text)
-        if len(words) <= EDGE_WORDS:
-            return cls(sign_words(words), None, None)
-        return cls(sign_words(words), sign_words(words[:EDGE_WORDS]), sign_words(words[-EDGE_WORDS:]))
+        return cls(sign_words(words, run=run), hashed(words))
 
 
 class LeakageIndex:
@@ -116,8 +118,8 @@ class LeakageIndex:
     """
 
     def __init__(self, threshold: float = THRESHOLD):
-        self._premises, self._stories = TextIndex(threshold), TextIndex(threshold)
-        self._beginnings, self._ends = TextIndex(threshold), TextIndex(threshold)
+        self._premises, self._stories = TextIndex(PREMISE_THRESHOLD), TextIndex(threshold)
+        self._passages = PassageIndex()
         self._places: list[tuple[str, str]] = []
         self.instances = 0
 
@@ -125,43 +127,39 @@ class LeakageIndex:
         """Index one evaluation set under its name."""
         for instance in instances:
             self.instances += 1
-            key = str(len(self._places))
+            number = len(self._places)
             self._places.append((name, instance.id))
-            premise, *stories = map(CheckedText.of, (instance.prompt, *instance.stories))
-            self._premises.find_or_add(key, premise.whole)
-            for text in (premise, *stories):
-                if text.beginning is not None and text.end is not None:
-                    self._beginnings.find_or_add(key, text.beginning)
-                    self._ends.find_or_add(key, text.end)
+            premise, stories = CheckedText.of(instance.prompt, run=1), list(map(CheckedText.of, instance.stories))
+            self._premises.find_or_add(str(number), premise.whole)
             for story in stories:
-                self._stories.find_or_add(key, story.whole)
+                self._stories.find_or_add(str(number), story.whole)
+            for text in (premise, *stories):
+                self._passages.add(number, text.words)
 
-    def leaks(self, pair: PreferencePair, stories: Sequence[CheckedText] | None = None) -> list[Leak]:
-        """Give the leaks of one pair; each of its texts is named once, by its closest likeness.
+    def leaks(self, pair: PreferencePair, texts: Sequence[CheckedText] | None = None) -> list[Leak]:
+        """Return the leaks of one pair; each of its texts is named once, by its closest likeness.
 
         Args:
             pair: the pair.
-            stories: what is compared of its stories, chosen and rejected, where it is at hand.
+            texts: what is compared of its premise, chosen and rejected story, where it is at hand.
         """
-        chosen, rejected = stories or map(CheckedText.of, pair.stories)
-        premise = CheckedText.of(pair.prompt)
+        premise, chosen, rejected = texts or (CheckedText.of(pair.prompt, run=1), *map(CheckedText.of, pair.stories))
         found = (
-            self._leak(pair, "prompt", premise, (("premise", self._premises), ("story", self._stories))),
-            self._leak(pair, "chosen", chosen, (("story", self._stories),)),
-            self._leak(pair, "rejected", rejected, (("story", self._stories),)),
+            self._leak(pair, "prompt", premise, "premise", self._premises),
+            self._leak(pair, "chosen", chosen, "story", self._stories),
+            self._leak(pair, "rejected", rejected, "story", self._stories),
         )
         return [leak for leak in found if leak]
 
-    def _leak(
-        self, pair: PreferencePair, which: str, text: CheckedText, indexes: tuple[tuple[str, TextIndex], ...]
-    ) -> Leak | None:
-        looked_up = [(what, index, text.whole) for what, index in indexes]
-        if text.beginning is not None and text.end is not None:
-            looked_up += [("beginning", self._beginnings, text.beginning), ("end", self._ends, text.end)]
-        for what, index, signature in looked_up:
-            if match := index.find(signature):
-                name, instance_id = self._places[int(match.key)]
-                shown = getattr(pair, which)[-_SHOWN if what == "end" else 0 :]
-                excerpt = " ".join(shown[: 2 * _SHOWN].split())[:_SHOWN]
-                return Leak(pair.id, which, what, name, instance_id, round(match.similarity, 3), excerpt)
-        return None
+    def _leak(self, pair: PreferencePair, which: str, text: CheckedText, what: str, index: TextIndex) -> Leak | None:
+        shown = getattr(pair, which)
+        if match := index.find(text.whole):
+            number, similarity = int(match.key), round(match.similarity, 3)
+        elif passage := self._passages.find(text.words):
+            number, what, similarity = passage.key, "passage", 1.0
+            # About where it begins: words by which texts are compared are a few more or fewer than those on the page.
+            shown = shown[len(shown) * passage.start // max(1, len(text.words)) :]
+        else:
+            return None
+        name, instance_id = self._places[number]
+        return Leak(pair.id, which, what, name, instance_id, similarity, " ".join(shown[: 2 * _SHOWN].split())[:_SHOWN])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 from storyalign.benchmark.recipe import Recipe
-from storyalign.corpus.duplicates import comparable_words
+from storyalign.corpus.duplicates import THRESHOLD, comparable_words, similarity
 from storyalign.files import RowsById
 from storyalign.llm.prompts import fence_tag, fenced, load_prompt
 from storyalign.llm.steps import Dropped, Request, Row, RowDropped, Step, user_message
@@ -74,8 +75,9 @@ def groups_of(
             candidates.append({"story": row["story"], "writer": recipe.endpoints[writer].model, "made_by": made_by})
         if lacking is not None:
             yield Dropped(premise["id"], *lacking)
-        elif len({candidate["story"] for candidate in candidates}) < len(candidates):
-            yield Dropped(premise["id"], "two writers gave the same story")
+        elif (likeness := max(similarity(a["story"], b["story"]) for a, b in combinations(candidates, 2))) >= THRESHOLD:
+            same = "the same story" if likeness == 1 else f"nearly the same story (similarity {likeness:.2f})"
+            yield Dropped(premise["id"], f"two writers gave {same}")
         else:
             kept = {key: value for key, value in premise.items() if key not in ("human_story", "human_writer")}
             yield {**kept, "candidates": candidates, "human": 0 if premise["source"] == "human_llm" else None}

@@ -26,6 +26,10 @@ N_VALUES, N_BANDS = 128, 32
 RUN = 3
 """Words in a run."""
 
+PREMISE_THRESHOLD = 0.6
+"""Premises are near duplicates if so many of their different words are common: eight words of which one was replaced
+have J of 7 / 9. They are compared word by word, as a changed word breaks three of the few runs of a short text."""
+
 _EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _CJK = re.compile(f"[{_EAST}]")
 _WORDS = re.compile(rf"[{_EAST}]|[^\W_{_EAST}]+")
@@ -67,8 +71,8 @@ def sign(text: str, *, near: bool = True) -> Signature:
     return sign_words(comparable_words(text), near=near)
 
 
-def sign_words(words: list[str], *, near: bool = True) -> Signature:
-    """Make the signature of a text of which the comparable words are at hand.
+def sign_words(words: list[str], *, near: bool = True, run: int = RUN) -> Signature:
+    """Make the signature of a text of which the comparable words are at hand; ``run=1`` suits premises.
 
     Raises:
         MissingExtraError: rensa is not installed.
@@ -76,7 +80,7 @@ def sign_words(words: list[str], *, near: bool = True) -> Signature:
     values = None
     if near:
         values = _rensa().RMinHash(N_VALUES, 42)
-        values.update(list(_runs(words)))
+        values.update(words if run == 1 else list(_runs(words)))
     return Signature(_digest(words), values)
 
 
@@ -115,6 +119,16 @@ class TextIndex:
         """
         return self._find(self._signed(text))
 
+    def find_all(self, text: str | Signature) -> list[Match]:
+        """Return every text that this one repeats, in any order; of exact duplicates the first alone."""
+        exact, values = self._signed(text)
+        found = [] if (number := self._exact.get(exact)) is None else [Match(self._keys[number], 1.0)]
+        if self._bands is None or self._threshold is None:
+            return found
+        similar = ((n, values.jaccard(self._hashes[n])) for n in self._bands.query(values) if n != number)
+        # A text with the same runs in another order is no exact duplicate, however the estimate falls out.
+        return found + [Match(self._keys[n], min(s, 0.999)) for n, s in similar if s >= self._threshold]
+
     def find_or_add(self, key: str, text: str | Signature) -> Match | None:
         """Give the most similar text that was added before; without one, remember this text and give None."""
         signature = self._signed(text)
@@ -143,7 +157,6 @@ class TextIndex:
             return None
         similar = [(values.jaccard(self._hashes[n]), -n) for n in self._bands.query(values)]
         similarity, place = max(similar, default=(0.0, 0))
-        # A text with the same runs in another order is no exact duplicate, however the estimate falls out.
         return Match(self._keys[-place], min(similarity, 0.999)) if similarity >= self._threshold else None
 
 

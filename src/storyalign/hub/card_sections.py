@@ -11,6 +11,7 @@ import orjson
 from storyalign.audit.leakage import LeakageIndex, LeakageReport
 from storyalign.audit.story_lengths import spread
 from storyalign.corpus.duplicates import THRESHOLD
+from storyalign.corpus.passages import LEAST
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.hub.card_configs import add_section
 from storyalign.hub.payload import Payload
@@ -95,7 +96,7 @@ def _leakage_section(sets: list[dict[str, Any]], report: LeakageReport) -> str:
         "## Leakage",
         "",
         f"All premises and stories were compared with those of {names}: word for word, and for near duplicates (an "
-        f"estimated similarity of {THRESHOLD} or more, also of beginnings and ends). {report.leaking:,} of "
+        f"estimated similarity of {THRESHOLD} or more), and for passages of {LEAST} words. {report.leaking:,} of "
         f"{report.pairs:,} pairs have a text in common with them.",
     ]
     if report.kinds:

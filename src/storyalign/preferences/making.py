@@ -99,7 +99,7 @@ def make_rewriting(recipe: PreferenceRecipe, out: Path, limit: int | None = None
     step = rewriting.step(settings)
     runs = [StepRun(step, sources[name], name, out / "rewritten" / name) for name in recipe.rewriters]
     yield runs
-    rows = _rows([run.folder / "rows.jsonl" for run in runs])
+    rows = _drawn([run.folder / "rows.jsonl" for run in runs], settings.seed)
     pairs = (rewriting.made_pair(row) for row, _ in zip(rows, range(settings.target), strict=False))
     write_pairs(made.pairs, pairs, made.finished)
     return made
@@ -131,7 +131,8 @@ def make_guided_continuation(recipe: PreferenceRecipe, out: Path, limit: int | N
 
     def pairs() -> Iterator[MadePair | tuple[str, str]]:
         left = settings.target
-        for row in _rows([run.folder / "rows.jsonl" for run in runs if run.step.name == "unguided"]):
+        unguided = [run.folder / "rows.jsonl" for run in runs if run.step.name == "unguided"]
+        for row in _drawn(unguided, settings.seed):
             if not left:
                 return
             item = guided_continuation.made_pair(_first(guided, row["id"]), row, settings)
@@ -269,6 +270,13 @@ def _rows(paths: Iterable[Path]) -> Iterator[Row]:
     for path in paths:
         for line in read_jsonl(path):
             yield line.row
+
+
+def _drawn(paths: Iterable[Path], seed: int) -> Iterator[Row]:
+    """Yield the rows of all writers in an order by seed and id, so that none of them loses the whole surplus."""
+    places = [(digest("drawn", str(seed), row_id), row_id, file) for file in map(RowsById, paths) for row_id in file]
+    places.sort(key=lambda place: place[:2])
+    yield from (row for _, row_id, file in places if (row := file.get(row_id)) is not None)
 
 
 def _first(files: Iterable[RowsById], row_id: str) -> Row | None:

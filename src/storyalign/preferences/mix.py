@@ -1,7 +1,7 @@
 """The mix: pairs of all constructions together, without repetitions and leaks, in two splits that share nothing.
 
 Two passes over the files. The first keeps of each pair its place and a few numbers, and decides; the second writes.
-Texts are never held, near-duplicate search takes about one kilobyte a story.
+Texts are never held; near-duplicate search takes about four kilobytes a different premise or story.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from xxhash import xxh3_64_intdigest
 
 from storyalign.audit.leakage import CheckedText, LeakageIndex, LeakageReport
 from storyalign.audit.pair_cues import PairCues
-from storyalign.corpus.duplicates import Match, TextIndex
+from storyalign.corpus.duplicates import PREMISE_THRESHOLD, Match, TextIndex
 from storyalign.corpus.tally import Tally
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, atomic_path, read_jsonl
 from storyalign.preferences.mix_groups import Groups, validation_groups
 from storyalign.records import CONSTRUCTIONS, BadRow, PreferencePair
 from storyalign.settings import checked
-from storyalign.text import digest, text_key
+from storyalign.text import digest
 
 REPEATED = "the same premise with the same stories came before"
 NEARLY_REPEATED = "both stories are nearly those of an earlier pair"
@@ -55,7 +55,8 @@ class Mix:
     """Pairs of all constructions together; None for no bound."""
     validation_share: float = 0.02
     near_duplicates: float | None = 0.5
-    """Estimated similarity from which stories may not stand in two splits; None looks for exact repetitions alone."""
+    """Estimated similarity from which stories may not stand in two splits, premises neither (these from 0.6 of their
+    words); None looks for the same words in the same order alone."""
     repeated: float = 0.9
     """Similarity from which a story repeats another: pairs with two such stories are dropped."""
     size_pairs: bool = True
@@ -176,7 +177,9 @@ def _first_pass(
     tally = report.tally
     ids: set[int] = set()
     contents: set[int] = set()
-    index = TextIndex(settings.near_duplicates) if settings.near_duplicates is not None else None
+    beginnings = _Beginnings()
+    near = settings.near_duplicates
+    index, premises = TextIndex(near), TextIndex(None if near is None else PREMISE_THRESHOLD)
     for file, line in track_files(paths, track):
         try:
             pair = PreferencePair.from_row(line.row)
@@ -184,18 +187,18 @@ def _first_pass(
             raise line.error(str(error)) from error
         tally.read += 1
         where = f"{line.path}:{line.number}"
-        row_id, (premise, *stories) = _key("id", pair.id), map(text_key, (pair.prompt, *pair.stories))
+        texts = [CheckedText.of(pair.prompt, run=1), *map(CheckedText.of, pair.stories)]
+        row_id, (premise, *stories) = _key("id", pair.id), (text.whole.exact.hex() for text in texts)
         content = _key("content", f"{premise} {sorted(stories)}")
         if content in contents or row_id in ids:
             tally.drop(REPEATED if content in contents else SAME_ID, where)
             continue
-        texts = list(map(CheckedText.of, pair.stories)) if evaluation is not None or index is not None else []
         leaks = evaluation.leaks(pair, texts) if evaluation is not None else []
         report.leakage.add(pair, leaks)
         if leaks:
             tally.drop(LEAKS, where)
             continue
-        matches = [index.find(text.whole) for text in texts] if index is not None else []
+        matches = [index.find_all(text.whole) for text in texts[1:]]
         # Two rewritings of one story are two pairs, however little each of them changes.
         threshold = 1.0 if pair.construction == "rewriting" else settings.repeated
         if _repeats(matches, groups, threshold):
@@ -205,13 +208,45 @@ def _first_pass(
         contents.add(content)
         owners = [_key("author", a) for a in line.row.get("author_keys") or ()]
         owners += [_key("story", s) for s in line.row.get("story_ids") or ()]
-        number = groups.add((premise, *stories, *owners))
-        for match, text in zip(matches, texts, strict=False):
-            if match is not None:
+        # One key for a text, whether it serves as premise or as story.
+        number = groups.add((*(_key("text", exact) for exact in (premise, *stories)), *owners))
+        beginnings.join(groups, number, texts)
+        found = [premises.find_all(texts[0].whole), *matches]
+        for text, likes, of in zip(texts, found, (premises, index, index), strict=True):
+            for match in likes:
                 groups.join(number, int(match.key))
-            if index is not None and (match is None or not match.exact):
-                index.add(str(number), text.whole)
+            if not any(match.exact for match in likes):
+                of.add(str(number), text.whole)
         yield _Kept(file, line.offset, pair.id, pair.construction, pair.edit == "by_size")
+
+
+class _Beginnings:
+    """Pairs by the first words of their texts: a premise that begins like a story joins it, premises alone do not."""
+
+    SIZES = (30, 20, 10)
+
+    def __init__(self) -> None:
+        self._story: dict[int, int] = {}
+        self._premises: dict[int, list[int]] = {}
+
+    def join(self, groups: Groups, number: int, texts: Sequence[CheckedText]) -> None:
+        """Put a pair together with those whose story its premise begins, and the other way round."""
+        premise, *stories = (text.words for text in texts)
+        for size in self.SIZES:
+            if len(premise) >= size:
+                key = hash(premise[:size].tobytes())
+                if key in self._story:
+                    groups.join(number, self._story[key])
+                else:
+                    self._premises.setdefault(key, []).append(number)
+                break
+        for story in stories:
+            for size in self.SIZES:
+                if len(story) >= size:
+                    key = hash(story[:size].tobytes())
+                    holder = self._story.setdefault(key, number)
+                    for other in self._premises.pop(key, ()):
+                        groups.join(holder, other)
 
 
 def track_files(paths: Sequence[str | Path], track: Track) -> Iterator[tuple[int, Line]]:
@@ -221,10 +256,10 @@ def track_files(paths: Sequence[str | Path], track: Track) -> Iterator[tuple[int
             yield file, line
 
 
-def _repeats(matches: Sequence[Match | None], groups: Groups, threshold: float) -> bool:
-    """Tell whether both stories repeat stories of pairs that already stand together."""
-    close = [m for m in matches if m is not None and m.similarity >= threshold]
-    return len(close) == 2 and groups.of(int(close[0].key)) == groups.of(int(close[1].key))
+def _repeats(matches: Sequence[Sequence[Match]], groups: Groups, threshold: float) -> bool:
+    """Return whether both stories repeat stories of pairs that already stand together."""
+    first, second = ({groups.of(int(m.key)) for m in found if m.similarity >= threshold} for found in matches)
+    return not first.isdisjoint(second)
 
 
 def _within_targets(kept: Sequence[_Kept], settings: Mix, tally: Tally) -> list[int]:
