@@ -171,7 +171,7 @@ def test_real_stories_and_an_export_become_a_dataset_without_the_benchmarks_stor
     write_export(tmp_path / "export.csv", COUNT)
     (tmp_path / "export.yaml").write_text(
         "columns: {title: title, abstract: abstract, story: content, category: category, author: author,"
-        " engagement: reads}\nconstants: {corpus: shelf, license: cc-by-4.0, engagement_kind: reads}\n"
+        " engagement: reads}\nconstants: {corpus: shelf, license: cc-by-4.0, engagement_kind: reads}\ndecimal: '.'\n"
     )
     mapping = ("--mapping", tmp_path / "export.yaml", "--out", tmp_path / "shelf.jsonl")
     imported = storyalign("import", "stories", "columns", tmp_path / "export.csv", *mapping)

@@ -11,8 +11,8 @@ import orjson
 from storyalign.audit.leakage import LeakageIndex, LeakageReport
 from storyalign.audit.story_lengths import spread
 from storyalign.corpus.duplicates import THRESHOLD
-from storyalign.corpus.passages import LEAST
 from storyalign.corpus.evaluation_sets import load_evaluation_set
+from storyalign.corpus.passages import LEAST
 from storyalign.hub.card_configs import add_section
 from storyalign.hub.payload import Payload
 from storyalign.hub.release_options import Named
