@@ -38,6 +38,31 @@ class BadRow(ValueError):
     """A row lacks something; the reader adds file, line and id and raises ``RowError``."""
 
 
+class OtherTexts(BadRow):
+    """A person's judgement is about other texts than those it is held against."""
+
+
+def check_judged_texts(row: Mapping[str, Any], texts: str) -> None:
+    """Check that a person's judgement was given on these very texts.
+
+    Args:
+        row: a verdict, a settled group, or a row of a sheet, with ``texts``.
+        texts: ``storyalign.text.judged_texts`` of the premise and stories at hand.
+
+    Raises:
+        OtherTexts: the judgement is about other texts.
+        BadRow: the row does not say which texts were judged.
+    """
+    judged = row.get("texts")
+    if not isinstance(judged, str) or not judged:
+        raise BadRow(
+            "texts is missing, the digest of the premise and stories that were judged; export the file again from its "
+            "annotation store"
+        )
+    if judged != texts:
+        raise OtherTexts("given on another premise or other stories than those that have this id now")
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One group to choose from: a premise, the chosen story, and one or more rejected stories.

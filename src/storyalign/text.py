@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 
 from xxhash import xxh3_64_intdigest
 
@@ -144,3 +145,8 @@ def digest(*parts: str) -> str:
         data = part.encode("utf-8", "surrogatepass")
         hasher.update(len(data).to_bytes(8, "big") + data)
     return hasher.hexdigest()
+
+
+def judged_texts(prompt: str, stories: Iterable[str]) -> str:
+    """Hash what a person judged: the premise and the stories, in the order in which the group lists them."""
+    return digest(prompt, *stories)

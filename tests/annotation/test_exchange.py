@@ -34,6 +34,7 @@ def test_verdicts_go_to_another_store_and_back(tmp_path: Path, ending: str) -> N
     for verdict in given:
         source.give(verdict)
     write_rows(tmp_path / f"v.{ending}", [v.to_row() for v in source.verdicts()])
+    target.name_senior("annotator-3")
     assert import_rows(target, read_rows(tmp_path / f"v.{ending}")) == (5, 0, 0)
     assert target.verdicts() == given
     assert import_rows(target, read_rows(tmp_path / f"v.{ending}")) == (0, 5, 0)
@@ -141,3 +142,39 @@ def test_other_endings_are_refused(tmp_path: Path) -> None:
         write_rows(tmp_path / "v.xlsx", [])
     with pytest.raises(DataError, match=r"jsonl or \.csv"):
         list(read_rows(tmp_path / "v.xlsx"))
+
+
+def test_nobody_imports_herself_as_senior_nor_settles_her_own_dispute(tmp_path: Path) -> None:
+    store = filled(tmp_path / "s.sqlite")
+    store.give(ranked(TASKS[0], "ann", 0, 1, 2, 3))
+    store.give(ranked(TASKS[0], "ben", 1, 0, 2, 3))
+    write_rows(tmp_path / "v.jsonl", [ranked(TASKS[0], "cleo", 1, 0, 2, 3, kind="senior").to_row()])
+    with pytest.raises(RowError, match="cleo is no senior of this store; name seniors with"):
+        import_rows(store, read_rows(tmp_path / "v.jsonl"))
+    store.name_senior("ann")
+    write_rows(tmp_path / "w.jsonl", [ranked(TASKS[0], "ann", 0, 1, 2, 3, kind="senior").to_row()])
+    with pytest.raises(RowError, match="nobody settles a dispute of her own"):
+        import_rows(store, read_rows(tmp_path / "w.jsonl"))
+    assert len(store.verdicts()) == 2
+    store.name_senior("cleo")
+    assert import_rows(store, read_rows(tmp_path / "v.jsonl")).stored == 1
+
+
+@ENDINGS
+def test_verdicts_and_sheets_meet_no_other_texts(tmp_path: Path, ending: str) -> None:
+    store, other = filled(tmp_path / "s.sqlite"), Store(tmp_path / "o.sqlite", create=True)
+    changed = row(0)
+    changed["candidates"][2]["story"] += " And then it rained."
+    other.add_tasks([Task.from_row(changed)])
+    ann = store.sign_in("Ann")
+    sheet = sheet_rows(store.claim_all(ann, 1))
+    sheet[0]["verdict"] = "unsure"
+    for name, rows, key in (("v", [unsure(TASKS[0], "k").to_row()], None), ("s", sheet, ann.key)):
+        path = tmp_path / f"{name}.{ending}"
+        write_rows(path, rows)
+        with pytest.raises(RowError, match="given on another premise or other stories"):
+            import_rows(other, read_rows(path), key)
+        assert import_rows(store, read_rows(path), key).stored == 1
+        write_rows(path, [{n: v for n, v in one.items() if n != "texts"} for one in rows])
+        with pytest.raises(RowError, match="export the file again from its annotation store"):
+            import_rows(store, read_rows(path), key)

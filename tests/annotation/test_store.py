@@ -97,6 +97,7 @@ def test_the_first_verdict_stands(store: Store) -> None:
     assert store.give(ranked(task(0), ann.key, 0, 1, 2, 3)) is True
     assert store.give(unsure(task(0), ann.key)) is False
     assert store.give(ranked(task(0), "one", 0, 1, 2, 3, kind="senior")) is True
+    assert store.roles()["one"] == "annotator"  # a verdict makes nobody a senior
     assert store.give(ranked(task(0), "two", 3, 1, 2, 0, kind="senior")) is False
     assert [(v.annotator, v.ranking) for v in store.verdicts()] == [(ann.key, (0, 1, 2, 3)), ("one", (0, 1, 2, 3))]
 
@@ -187,3 +188,22 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 9")
     with pytest.raises(DataError, match="version 9"):
         Store(newer)
+
+
+def test_a_store_of_the_first_version_gets_the_digests_of_what_was_judged(tmp_path: Path) -> None:
+    store = filled(tmp_path, 2)
+    given = [ranked(task(0), "a", 0, 1, 2, 3), ranked(task(1), "b", 3, 1, 2, 0)]
+    for verdict in given:
+        store.give(verdict)
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE verdicts SET row = json_remove(row, '$.texts')")
+        db.execute("PRAGMA user_version = 1")
+    assert Store(store.path).verdicts() == given
+    assert Store(store.path).verdicts() == given
+
+
+def test_a_named_senior_gets_the_disputed_groups_on_her_sheet(store: Store) -> None:
+    store.give(ranked(task(3), "a", 0, 1, 2, 3))
+    store.give(ranked(task(3), "b", 1, 0, 2, 3))
+    assert [claim.task.id for claim in store.claim_all(store.sign_in("Cleo", "senior"), 50)] == ["g3"]
+    assert [claim.kind for claim in store.claim_all(store.sign_in("cleo"), 50)] == ["senior"]

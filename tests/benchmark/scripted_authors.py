@@ -15,7 +15,7 @@ import yaml
 
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import DIMENSIONS
-from storyalign.text import digest
+from storyalign.text import digest, judged_texts
 from tests.scripted_llm_server import prompt_of
 
 WRITERS = ("writer-a", "writer-b", "writer-c", "writer-d")
@@ -112,7 +112,14 @@ def write_verdicts(out: Path, path: Path, unsure: int) -> None:
     verdicts = []
     for line in read_jsonl(out / "tasks.jsonl"):
         task = line.row
-        row = {"id": task["id"], "mode": task["mode"], "verdict": "confirmed", "ranking": task["ranking"]}
+        texts = judged_texts(task["prompt"], (candidate["story"] for candidate in task["candidates"]))
+        row = {
+            "id": task["id"],
+            "texts": texts,
+            "mode": task["mode"],
+            "verdict": "confirmed",
+            "ranking": task["ranking"],
+        }
         if task["mode"] == "human-best":
             row["verdict"] = "unsure" if unsure > 0 else "confirmed"
             row["ranking"] = None if unsure > 0 else [task["human"]]

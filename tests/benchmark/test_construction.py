@@ -261,7 +261,7 @@ def test_people_look_through_premises_between_two_runs(tmp_path):
     assert len(rows(out / "premises.jsonl")) == 12  # 11 and the human one
 
 
-def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path):
+def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path, capsys):
     folder, out, _ = built
     with pytest.raises(DataError, match=r"premises\.jsonl: missing; run `storyalign construct premises` first"):
         candidates(recipe=folder / "recipe.yaml", out=tmp_path / "empty")
@@ -274,6 +274,19 @@ def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path):
     assemble(recipe=folder / "recipe.yaml", out=again)
     for name in ("routes", "tasks", "settled", "instances"):
         assert (again / f"{name}.jsonl").read_bytes() == (out / f"{name}.jsonl").read_bytes()
+    # A group that fewer than three judges rated can become no instance, so nobody is asked about it.
+    rated = rows(again / "ratings.jsonl")
+    short = rated[1]
+    asked = {row["id"] for row in rows(again / "tasks.jsonl")}
+    assert short["id"] in asked
+    write_jsonl(
+        again / "ratings.jsonl",
+        [{**r, "ratings": dict(list(r["ratings"].items())[:2])} if r["id"] == short["id"] else r for r in rated],
+    )
+    agreement(recipe=folder / "recipe.yaml", out=again)
+    assert {row["id"] for row in rows(again / "tasks.jsonl")} == asked - {short["id"]}
+    write_jsonl(again / "ratings.jsonl", rated)
+    agreement(recipe=folder / "recipe.yaml", out=again)
     # A verdict is about the stories that were read; it settles no others.
     groups = rows(again / "candidates.jsonl")
     groups[0]["candidates"][3]["story"] += " And then it rained."
@@ -281,8 +294,18 @@ def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path):
     dimension(recipe=folder / "recipe.yaml", out=again)
     [waiting] = [row for row in rows(again / "settled_dropped.jsonl") if row["again"]]
     assert (waiting["id"], waiting["reason"][:35]) == (groups[0]["id"], "waits for annotators: its stories c")
+    # Nor do old verdicts that are brought in again: they are counted and named.
+    capsys.readouterr()
+    dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[folder / "verdicts.jsonl"])
+    printed = capsys.readouterr().out
+    assert "1 verdicts not taken" in printed and groups[0]["id"] in printed
+    assert [row["id"] for row in rows(again / "settled_dropped.jsonl") if row["again"]] == [groups[0]["id"]]
+    write_jsonl(tmp_path / "old.jsonl", [{k: v for k, v in rows(folder / "verdicts.jsonl")[0].items() if k != "texts"}])
+    with pytest.raises(DataError, match=r"old\.jsonl:1 .*export the file again from its annotation store"):
+        dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[tmp_path / "old.jsonl"])
+    write_jsonl(tmp_path / "none.jsonl", [{"id": "nowhere"}])
     with pytest.raises(DataError, match=r"no group of .* has this id"):
-        dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[folder / "human.jsonl"])
+        dimension(recipe=folder / "recipe.yaml", out=again, verdicts=[tmp_path / "none.jsonl"])
 
 
 def test_a_broken_row_of_a_file_is_named(tmp_path):

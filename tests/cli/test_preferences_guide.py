@@ -43,6 +43,7 @@ def test_the_guide(tmp_path: Path) -> None:
             verdicts = [
                 {
                     "id": row["id"],
+                    "texts": row["texts"],
                     "annotator": "a",
                     "verdict": "reordered",
                     "ranking": [row["chosen"], 1 - row["chosen"]],

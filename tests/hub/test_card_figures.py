@@ -73,7 +73,9 @@ def test_rows_that_were_changed_after_the_build(folder: Path) -> None:
 
 def test_what_people_said_goes_along(tmp_path: Path) -> None:
     people = tmp_path / "people.json"
-    people.write_text('{"rewriting": {"share": 0.8, "ci": [0.584, 0.919], "n": 20, "unsure": 1, "who": "Ada"}}')
+    people.write_text(
+        '{"rewriting": {"share": 0.8, "ci": [0.584, 0.919], "n": 20, "unsure": 1, "verdicts": 39, "who": "Ada"}}'
+    )
     raw = write_rows(tmp_path / "raw.jsonl", [pair_row(i) for i in range(10)])
     folder = build_story_preferences([raw], tmp_path / "pairs", people=people).path
     check(folder, "story_preferences")

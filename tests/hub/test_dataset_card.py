@@ -114,10 +114,10 @@ def test_no_placeholder_is_left(tmp_path: Path) -> None:
 
 def test_what_people_said_stands_in_the_card_with_its_interval(tmp_path: Path) -> None:
     people = tmp_path / "people.json"
-    people.write_text('{"rewriting": {"share": 0.8, "ci": [0.584, 0.919], "n": 20, "unsure": 1}}')
+    people.write_text('{"rewriting": {"share": 0.8, "ci": [0.584, 0.919], "n": 20, "unsure": 1, "verdicts": 39}}')
     text = card(tmp_path, [pair_row(n) for n in range(10)], people=people).text
     section = text[text.index("## Checked by people") :]
-    assert cells(section.split("## Length")[0], "rewriting") == ["80.0%", "58.4% to 91.9%", "20", "1"]
+    assert cells(section.split("## Length")[0], "rewriting") == ["80.0%", "58.4% to 91.9%", "20", "39", "1"]
     assert "Checked by people" not in card(tmp_path, [pair_row(n) for n in range(10)]).text
 
 
@@ -125,8 +125,8 @@ def test_what_people_said_stands_in_the_card_with_its_interval(tmp_path: Path) -
     ("content", "problem"),
     [
         ("{}x", "not written by"),
-        ('{"rewriting": {"share": 0.8}}', "not written by"),
-        ('{"swaps": {"share": 1, "ci": [0, 1], "n": 1, "unsure": 0}}', "unknown construction 'swaps'"),
+        ('{"rewriting": {"share": 0.8}}', "not written by this version"),
+        ('{"swaps": {"share": 1, "ci": [0, 1], "n": 1, "unsure": 0, "verdicts": 1}}', "unknown construction 'swaps'"),
     ],
 )
 def test_another_file_in_its_place_is_refused(tmp_path: Path, content: str, problem: str) -> None:

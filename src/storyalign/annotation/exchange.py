@@ -22,10 +22,13 @@ from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError
 from storyalign.files import Line, atomic_path, read_jsonl, write_jsonl
-from storyalign.records import BadRow
+from storyalign.records import BadRow, check_judged_texts
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """A spreadsheet would run a cell that begins so; a quote before it makes it text, and is taken off again."""
+
+
+_OTHER: dict[Kind, Kind] = {"independent": "senior", "senior": "independent"}
 
 
 class Imported(NamedTuple):
@@ -53,7 +56,13 @@ def sheet_rows(claims: Iterable[Claim]) -> list[dict[str, Any]]:
     rows = []
     for claim in claims:
         task, seats = claim.task, seats_of(claim.task, claim.annotator, claim.kind)
-        row: dict[str, Any] = {"id": task.id, "kind": claim.kind, "mode": task.mode, "prompt": task.prompt}
+        row: dict[str, Any] = {
+            "id": task.id,
+            "texts": task.texts,
+            "kind": claim.kind,
+            "mode": task.mode,
+            "prompt": task.prompt,
+        }
         if task.mode == "confirm":
             row["given_order"] = " > ".join(letter(seats.index(c)) for c in task.ranking or ())
         row.update({f"story_{letter(s)}": task.stories[c] for s, c in enumerate(seats)})
@@ -68,8 +77,9 @@ def read_sheet_row(row: Mapping[str, Any], task: Task, annotator: str) -> Verdic
     """Turn a filled-in row of a sheet into a verdict; None where nothing was filled in.
 
     Raises:
-        BadRow: the row is half filled in, or holds something unknown.
+        BadRow: the row is half filled in, holds something unknown, or shows other texts than the task.
     """
+    check_judged_texts(row, task.texts)
     kind = row.get("kind") or "independent"
     if kind not in KINDS or (row.get("mode") or task.mode) not in MODES:
         raise BadRow(f"not a row of a sheet: kind {kind!r}, mode {row.get('mode')!r}")
@@ -118,6 +128,7 @@ def import_rows(store: Store, lines: Iterable[Line], annotator: str | None = Non
     """
     tasks = {task.id: task for task in store.tasks()}
     there = {(v.id, v.annotator, v.kind): v for v in store.verdicts()}
+    seniors = {key for key, role in store.roles().items() if role == "senior"}
     found: list[Verdict] = []
     blank = 0
     for line in lines:
@@ -137,6 +148,13 @@ def import_rows(store: Store, lines: Iterable[Line], annotator: str | None = Non
         key = (verdict.id, verdict.annotator, verdict.kind)
         if key in there and not _same(there[key], verdict):
             raise line.error(f"{verdict.annotator} gave another verdict on this group before; the first one stands")
+        if verdict.kind == "senior" and verdict.annotator not in seniors:
+            raise line.error(
+                f"{verdict.annotator} is no senior of this store; name seniors with storyalign annotate --senior NAME, "
+                "or the keys of another store with storyalign annotate import --senior KEY"
+            )
+        if verdict.kind != "check" and (verdict.id, verdict.annotator, _OTHER[verdict.kind]) in there:
+            raise line.error(f"{verdict.annotator} judged this group already; nobody settles a dispute of her own")
         there[key] = verdict
         found.append(verdict)
     outcome = Counter(store.give(verdict) for verdict in found)

@@ -22,6 +22,8 @@ class Settled:
     """What stands in the end for one group; the row of a settled file."""
 
     id: str
+    texts: str
+    """Digest of the premise and stories that were judged."""
     mode: str
     verdict: Word
     ranking: tuple[int, ...] | None
@@ -122,6 +124,7 @@ def _settled(
     times = [v.seconds for v in verdicts]
     return Settled(
         id=task.id,
+        texts=task.texts,
         mode=task.mode,
         verdict=word,
         ranking=ranking,

@@ -39,7 +39,8 @@ CREATE TABLE verdicts (
 CREATE UNIQUE INDEX one_senior ON verdicts (task) WHERE kind = 'senior';
 CREATE INDEX by_annotator ON verdicts (annotator);
 """
-VERSION = 1
+VERSION = 2
+"""1 had verdicts without the digest of their texts."""
 WAIT_SECONDS = 30.0
 
 
@@ -101,9 +102,12 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._changing() as db:
-                if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+                found = db.execute("PRAGMA user_version").fetchone()[0]
+                if found == 0:
                     self._set_up(db)
-                elif (found := db.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
+                elif found == 1:
+                    self._add_texts(db)
+                elif found != VERSION:
                     raise DataError(f"{path}: a store of version {found}; this kit reads version {VERSION}")
         except (OSError, sqlite3.DatabaseError) as error:
             raise DataError(f"{path}: no usable annotation store ({error}); name another file") from error
@@ -157,6 +161,11 @@ class Store:
         with self._changing() as db:
             self._let_in(db, key, " ".join(name.split()), role)
             return Annotator(key, db.execute("SELECT role FROM annotators WHERE key = ?", (key,)).fetchone()[0])
+
+    def name_senior(self, key: str) -> None:
+        """Let somebody who is known by a key, from another store, settle disputes."""
+        with self._changing() as db:
+            self._let_in(db, key, None, "senior")
 
     def names(self) -> dict[str, str]:
         """Give key -> name of those who signed in here; imported keys have no name."""
@@ -254,7 +263,7 @@ class Store:
             where this is another senior's. The first one stands.
         """
         with self._changing() as db:
-            self._let_in(db, verdict.annotator, None, "senior" if verdict.kind == "senior" else "annotator")
+            self._let_in(db, verdict.annotator, None, "annotator")
             stored = db.execute(
                 "INSERT OR IGNORE INTO verdicts (task, annotator, kind, row, at) VALUES (?, ?, ?, ?, ?)",
                 (verdict.id, verdict.annotator, verdict.kind, _json(verdict.to_row()), self._clock()),
@@ -300,6 +309,15 @@ class Store:
             if statement.strip():
                 db.execute(statement)
         db.execute("INSERT INTO settings VALUES ('salt', ?)", (secrets.token_hex(32),))
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+    @staticmethod
+    def _add_texts(db: sqlite3.Connection) -> None:
+        """Bring a store of version 1 up to date: its groups never change, so its verdicts are about their texts."""
+        found = db.execute("SELECT number, verdicts.row, tasks.row FROM verdicts JOIN tasks ON tasks.id = task")
+        for number, verdict, task in found.fetchall():
+            row = {**json.loads(verdict), "texts": Task.from_row(json.loads(task)).texts}
+            db.execute("UPDATE verdicts SET row = ? WHERE number = ?", (_json(row), number))
         db.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from storyalign.records import BadRow
+from storyalign.text import judged_texts
 
 Mode = Literal["rank", "confirm", "human-best", "best-of-n"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -60,6 +61,11 @@ class Task:
         if asked == "human-best" and human is None:
             raise BadRow("mode human-best needs human, the number of the story that a person wrote")
         return cls(task_id, prompt, stories, asked, writers, ranking, human)
+
+    @property
+    def texts(self) -> str:
+        """Digest of the premise and the stories; each judgement carries it and meets no other texts."""
+        return judged_texts(self.prompt, self.stories)
 
     def to_row(self) -> dict[str, Any]:
         """Turn the task back into a row."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from storyalign.annotation.tasks import Task
-from storyalign.records import BadRow
+from storyalign.records import BadRow, check_judged_texts
 
 Word = Literal["confirmed", "reordered", "unsure"]
 Kind = Literal["independent", "check", "senior"]
@@ -36,6 +36,8 @@ class Verdict:
 
     id: str
     """The task's id."""
+    texts: str
+    """Digest of the premise and stories that were judged (``Task.texts``)."""
     annotator: str
     """A key, never a name."""
     kind: Kind
@@ -65,8 +67,9 @@ class Verdict:
         """Check a row of a verdicts file against its task.
 
         Raises:
-            BadRow: a field is missing, unknown, or does not fit the task.
+            BadRow: a field is missing, unknown, or does not fit the task, or other texts were judged.
         """
+        check_judged_texts(row, task.texts)
         annotator, kind, word = row.get("annotator"), row.get("kind", "independent"), row.get("verdict")
         if not isinstance(annotator, str) or not annotator:
             raise BadRow("annotator is missing")
@@ -139,12 +142,13 @@ def make_verdict(
         raise BadRow("; ".join(found))
     if answer.unsure:
         kept = None if task.mode == "human-best" else task.ranking
-        return Verdict(task.id, annotator, kind, task.mode, "unsure", kept, seconds=seconds)
+        return Verdict(task.id, task.texts, annotator, kind, task.mode, "unsure", kept, seconds=seconds)
     ranking = answer.ranking[:1] if task.mode == "human-best" else answer.ranking
     given = (task.human,) if task.mode == "human-best" else task.ranking
     scores = tuple(s for s in answer.scores if s is not None) if task.mode == "rank" else None
     return Verdict(
         id=task.id,
+        texts=task.texts,
         annotator=annotator,
         kind=kind,
         mode=task.mode,

@@ -11,17 +11,26 @@ from storyalign.records import DIMENSIONS, BadRow, Instance
 from storyalign.text import content_id
 
 
-def dimension_of(settled: Row, rated: Row, recipe: Recipe) -> Category | Dropped:
-    """Name the dimension that sets the chosen story apart, or say which score is missing.
+def too_few_judges(rated: Row, recipe: Recipe) -> Dropped | None:
+    """Return why a group can become no instance whatever people say: too few judges with a valid rating of it.
+
+    A judge who has not been asked yet may still change that.
+    """
+    judges, needed = len(rated["ratings"]), recipe.ratings.min_judges
+    if judges >= needed:
+        return None
+    return Dropped(rated["id"], f"rated by {judges} judges; the dimension needs {needed}")
+
+
+def dimension_of(settled: Row, rated: Row, recipe: Recipe) -> Category:
+    """Return the dimension that sets the chosen story apart.
 
     Args:
         settled: a group with its final ``ranking``.
         rated: its ratings by judge; a story's score is the mean over the judges with a valid rating.
-        recipe: the fewest judges and the tolerance of stage 1.
+        recipe: the tolerance of stage 1.
     """
     judges = list(rated["ratings"].values())
-    if len(judges) < recipe.ratings.min_judges:
-        return Dropped(settled["id"], f"rated by {len(judges)} judges; the dimension needs {recipe.ratings.min_judges}")
     means = [
         {name: sum(judge[candidate][name] for judge in judges) / len(judges) for name in DIMENSIONS}
         for candidate in settled["ranking"]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from storyalign.benchmark.assemble import dimension_of, instance_of
+from storyalign.benchmark.assemble import dimension_of, instance_of, too_few_judges
 from storyalign.benchmark.candidates import groups_of, premises_for, writing_step
 from storyalign.benchmark.premise_pool import (
     filter_premises,
@@ -42,10 +42,10 @@ from storyalign.benchmark.recipe import Recipe
 from storyalign.benchmark.settling import routes_of, settle, task_of
 from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError
-from storyalign.files import RowsById, atomic_path, read_jsonl, write_jsonl, write_text
+from storyalign.files import Line, RowsById, atomic_path, read_jsonl, write_jsonl, write_text
 from storyalign.llm.steps import Dropped, Job, Row
-from storyalign.records import BadRow
-from storyalign.text import digest
+from storyalign.records import BadRow, OtherTexts, check_judged_texts
+from storyalign.text import judged_texts
 
 Ask = Callable[[Sequence[Job]], object]
 """Runs steps at several endpoints at the same time, to their end."""
@@ -59,6 +59,15 @@ class Kept(NamedTuple):
     dropped: int
     waiting: int
     """Dropped for now: a later run may keep them."""
+
+
+class TakenVerdicts(NamedTuple):
+    """What became of the verdicts of a file."""
+
+    known: int
+    """Groups of the folder with a verdict now."""
+    about_others: list[str]
+    """Ids of verdicts that were not taken: their group has another premise or other stories now."""
 
 
 class Construction:
@@ -134,27 +143,46 @@ class Construction:
         return self._part(rated_groups(_rows(groups), ratings, failures), self.folder / "ratings.jsonl")
 
     def agreement(self) -> Kept:
-        """Compute agreement and routes, and write what annotators are asked."""
+        """Compute agreement and routes, and write what annotators are asked.
+
+        Groups that can become no instance, as too few judges rated them, are not given to people.
+        """
         rated, groups = self._need("ratings.jsonl", "ratings"), RowsById(self._need("candidates.jsonl", "candidates"))
         routes = routes_of(_rows(rated), self.recipe.ratings.judges, self.recipe)
         counts = self._part(routes, self.folder / "routes.jsonl")
-        tasks = (task_of(_known(groups, route["id"]), route) for route in _rows(self.folder / "routes.jsonl"))
+        ratings = RowsById(rated)
+        tasks = (
+            task_of(_known(groups, route["id"]), route)
+            for route in _rows(self.folder / "routes.jsonl")
+            if too_few_judges(_known(ratings, route["id"]), self.recipe) is None
+        )
         write_jsonl(self.folder / "tasks.jsonl", tasks)
         return counts
 
-    def take_verdicts(self, verdicts: Iterable[Row]) -> int:
+    def take_verdicts(self, verdicts: Iterable[Line]) -> TakenVerdicts:
         """Take the annotators' settled verdicts in; later ones replace earlier ones of the same group.
 
-        Each is kept with a digest of the stories that it is about, so that it never settles others.
+        A verdict about another premise or other stories than the group has now is not taken.
+
+        Raises:
+            RowError: a verdict is about no group of the folder, or lacks the digest of what was judged.
         """
         known = self._verdicts()
+        about_others: list[str] = []
         groups = RowsById(self._need("candidates.jsonl", "candidates"))
-        for row in verdicts:
-            group = groups.get(str(row.get("id")))
+        for line in verdicts:
+            group = groups.get(str(line.row.get("id")))
             if group is None:
-                raise DataError(f"verdict {row.get('id')!r}: no group of {self.folder} has this id")
-            known[row["id"]] = {**row, "stories": _stories_digest(group)}
-        return write_jsonl(self.folder / "verdicts.jsonl", known.values())
+                raise line.error(f"no group of {self.folder} has this id")
+            try:
+                check_judged_texts(line.row, _texts_of(group))
+            except OtherTexts:
+                about_others.append(line.row["id"])
+            except BadRow as error:
+                raise line.error(str(error)) from error
+            else:
+                known[line.row["id"]] = line.row
+        return TakenVerdicts(write_jsonl(self.folder / "verdicts.jsonl", known.values()), about_others)
 
     def settle(self) -> Kept:
         """Settle the rankings and name the dimensions."""
@@ -164,22 +192,24 @@ class Construction:
 
         def settled() -> Iterator[Row | Dropped]:
             for line in read_jsonl(routes):
+                if (hopeless := too_few_judges(_known(rated, line.row["id"]), self.recipe)) is not None:
+                    yield hopeless
+                    continue
                 verdict = verdicts.get(line.row["id"])
-                if verdict is not None and verdict["stories"] != _stories_digest(_known(groups, line.row["id"])):
+                try:
+                    if verdict is not None:
+                        check_judged_texts(verdict, _texts_of(_known(groups, line.row["id"])))
+                    row = settle(line.row, verdict, self.recipe)
+                except OtherTexts:
                     yield Dropped(line.row["id"], "waits for annotators: its stories changed since their verdict", True)
                     continue
-                try:
-                    row = settle(line.row, verdict, self.recipe)
                 except BadRow as error:
                     raise line.error(str(error)) from error
                 if isinstance(row, Dropped):
                     yield row
                     continue
                 category = dimension_of(row, _known(rated, row["id"]), self.recipe)
-                if isinstance(category, Dropped):
-                    yield category
-                else:
-                    yield {**row, "dimension": category.dimension, "stage": category.stage}
+                yield {**row, "dimension": category.dimension, "stage": category.stage}
 
         return self._part(settled(), self.folder / "settled.jsonl")
 
@@ -256,8 +286,8 @@ def _first(rows: Iterable[Row], limit: int | None) -> Iterator[Row]:
     return islice(rows, limit)
 
 
-def _stories_digest(group: Row) -> str:
-    return digest(*(candidate["story"] for candidate in group["candidates"]))
+def _texts_of(group: Row) -> str:
+    return judged_texts(group["prompt"], (candidate["story"] for candidate in group["candidates"]))
 
 
 def _known(rows: RowsById, row_id: str) -> Row:

@@ -112,12 +112,14 @@ def open_app(
 ) -> None:
     """Fill the store and serve the app until Ctrl-C."""
     opened = _fill(store, groups, mode)
+    for name in senior or ():
+        opened.sign_in(name, "senior")
     settings = opened.change_settings(needed=per_group, check_every=check_every, check_sample=check_sample)
     check = (
         f"{settings.check_sample} of every {settings.check_every} come back" if settings.check_every else "no checks"
     )
     typer.echo(f"each group needs {settings.needed} annotators; {check}")
-    if not senior and settings.needed > 1:
+    if "senior" not in opened.roles().values() and settings.needed > 1:
         typer.echo("no --senior named: groups that annotators disagree on stay disputed")
     if not no_serve:
         _serve(opened, senior or [], annotator or [], host, port)
@@ -207,6 +209,10 @@ def import_(
     file: Annotated[Path, typer.Argument(help="JSONL or CSV file with verdicts, or a sheet.")],
     store: StorePath = DEFAULT_STORE,
     sheet: Annotated[str | None, typer.Option(help="The person whose sheet it is.")] = None,
+    senior: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Key of another store's senior, whose verdicts settle disputes here too."),
+    ] = None,
 ) -> None:
     """Read verdicts into the store."""
     from storyalign.annotation.exchange import import_rows, read_rows
@@ -214,6 +220,8 @@ def import_(
     from storyalign.cli.import_steps import encoding_lines
 
     opened = Store(store)
+    for one in senior or ():
+        opened.name_senior(one)
     key = opened.sign_in(sheet).key if sheet else None
     done = import_rows(opened, read_rows(file), key)
     typer.echo(f"{file}: {done.stored:,} verdicts stored, {done.known:,} were there already, {done.blank:,} rows blank")

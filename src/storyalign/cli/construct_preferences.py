@@ -137,12 +137,22 @@ def people_agreement(
         low, high = item.interval
         typer.echo(
             f"{item.construction}: people agree with {item.share:.1%} of the pairs "
-            f"(95% interval {low:.1%} to {high:.1%}, n = {item.n}, unsure {item.unsure})"
+            f"(95% interval {low:.1%} to {high:.1%}, n = {item.n} pairs with {item.verdicts} verdicts, "
+            f"unsure about {item.unsure})"
         )
     if json_file:
         write_json(
             json_file,
-            {i.construction: {"share": i.share, "ci": list(i.interval), "n": i.n, "unsure": i.unsure} for i in found},
+            {
+                i.construction: {
+                    "share": i.share,
+                    "ci": list(i.interval),
+                    "n": i.n,
+                    "unsure": i.unsure,
+                    "verdicts": i.verdicts,
+                }
+                for i in found
+            },
         )
 
 

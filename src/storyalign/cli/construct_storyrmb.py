@@ -222,7 +222,13 @@ def _take(work: Construction, verdicts: list[Path] | None) -> None:
     from storyalign.files import read_jsonl
 
     for path in verdicts or ():
-        typer.echo(f"{path}: {work.take_verdicts(line.row for line in read_jsonl(path)):,} verdicts in the folder now")
+        taken = work.take_verdicts(read_jsonl(path))
+        typer.echo(f"{path}: {taken.known:,} verdicts in the folder now")
+        if taken.about_others:
+            typer.echo(
+                f"{path}: {len(taken.about_others):,} verdicts not taken, given on another premise or other "
+                f"stories than their group has now: {', '.join(taken.about_others)}"
+            )
 
 
 def _finish(work: Construction, verdicts: list[Path] | None, out: Path) -> None:

@@ -23,7 +23,10 @@ class PeopleFigure(NamedTuple):
     high: float
     """95% interval of the share (Wilson)."""
     n: int
+    """Pairs with a verdict that names a best story."""
     unsure: int
+    """Pairs on which nobody was sure."""
+    verdicts: int
 
 
 def read_people_figures(path: str | Path) -> tuple[PeopleFigure, ...]:
@@ -37,7 +40,12 @@ def read_people_figures(path: str | Path) -> tuple[PeopleFigure, ...]:
         figures = tuple(_figure(name, row) for name, row in content.items())
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except KeyError as error:
+        raise DataError(
+            f"{path}: not written by this version's storyalign construct people-agreement --json (no {error}); "
+            "write it again"
+        ) from error
+    except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: not written by storyalign construct people-agreement --json ({type(error).__name__})"
         ) from error
@@ -48,9 +56,13 @@ def read_people_figures(path: str | Path) -> tuple[PeopleFigure, ...]:
 
 def people_json(figures: tuple[PeopleFigure, ...]) -> dict[str, Any]:
     """Give the figures in the form in which they are read, and nothing else of the check by people."""
-    return {f.construction: {"share": f.share, "ci": [f.low, f.high], "n": f.n, "unsure": f.unsure} for f in figures}
+    return {
+        f.construction: {"share": f.share, "ci": [f.low, f.high], "n": f.n, "unsure": f.unsure, "verdicts": f.verdicts}
+        for f in figures
+    }
 
 
 def _figure(name: str, row: dict[str, Any]) -> PeopleFigure:
     low, high = row["ci"]
-    return PeopleFigure(name, float(row["share"]), float(low), float(high), int(row["n"]), int(row["unsure"]))
+    n, unsure, verdicts = (int(row[name]) for name in ("n", "unsure", "verdicts"))
+    return PeopleFigure(name, float(row["share"]), float(low), float(high), n, unsure, verdicts)
