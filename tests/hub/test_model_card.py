@@ -24,8 +24,9 @@ from storyalign.models.chat import render
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import one_by_one
+from storyalign.scoring.reward_models import load_scorer
 from tests.command import environment
-from tests.tiny_models import tiny_model_folder, trl_template
+from tests.tiny_models import tiny_encoder_folder, tiny_model_folder, trl_template
 from tests.training.running import run_here, write_pairs
 
 
@@ -87,6 +88,29 @@ def test_the_cards_code_gives_the_kits_reward(trained: Path, tmp_path: Path, mon
     ids = torch.tensor(render(ours.tokenizer, "the sea", "the keeper climbed"))
     expected = one_by_one(ours.model, [ids])[0].logits.item()
     assert scope["reward"]("the sea", "the keeper climbed") == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "deberta", "no template"])
+def test_the_cards_code_fits_a_model_without_a_chat_template(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "base"
+    if kind == "no template":
+        tiny_model_folder(base, template=None)
+    else:
+        tiny_encoder_folder(base, kind)
+    run_here(
+        "--model_name_or_path", str(base), "--dataset_name", str(write_pairs(tmp_path / "pairs.jsonl", 2)),
+        "--output_dir", str(tmp_path / "path/to/model"), "--max_steps", "1", "--save_strategy", "no",
+        "--disable_tqdm", "true",
+    )  # fmt: skip
+    folder = tmp_path / "path/to/model"
+    code = next(b for b in re.findall(r"```python\n(.*?)```", card_of(folder), re.S) if "def reward" in b)
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    expected = load_scorer(folder).rank("the sea", ["the keeper climbed"])
+    assert [scope["reward"]("the sea", "the keeper climbed")] == pytest.approx(expected, abs=1e-5)
 
 
 def results_file(trained: Path, tmp_path: Path, weights: str) -> Path:

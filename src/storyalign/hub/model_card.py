@@ -72,6 +72,7 @@ def render_model_card(folder: Path, results: Path | None = None) -> str:
     body = environment.from_string(template).render(
         **record,
         title=_title(folder, sample),
+        input=base.get("input", "chat"),
         name=folder.name if folder.name != "model" else PLACE,
         sample=sample,
         date=f', date_string="{FIXED_DATE}"' if _asks_for_date(folder) else "",

@@ -130,6 +130,13 @@ def with_fixed_date(template: str, name: str) -> str:
     return fixed
 
 
+def input_format(tokenizer: PreTrainedTokenizerBase) -> Literal["chat", "pair", "text"]:
+    """Return how premise and story are put together: chat template, an encoder's pair of texts, or plain text."""
+    if tokenizer.chat_template:
+        return "chat"
+    return "text" if pair_frame(tokenizer) is None else "pair"
+
+
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """What a tokenizer puts around the two texts, and how it reads plain text."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from storyalign._version import __version__
+from storyalign.models.chat import input_format
 from storyalign.models.loading import RewardModel
 from storyalign.training.arguments import Recipe
 from storyalign.training.pairs import LoadedPairs
@@ -35,6 +36,7 @@ def training_record(
             "weights": weights,
             "model_type": base.model.config.model_type,
             "new_head": base.new_head,
+            "input": input_format(base.tokenizer),
             **origin(base),
         },
         "data": {

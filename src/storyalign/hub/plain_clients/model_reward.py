@@ -20,7 +20,11 @@ def score(model: str, sha: str | None) -> dict[str, Any]:
     loaded, info = AutoModelForSequenceClassification.from_pretrained(
         model, revision=sha, output_loading_info=True, dtype=torch.float32
     )
-    ids: Any = tokenizer.apply_chat_template(CHAT, return_tensors="pt", return_dict=True)
+    ids: Any
+    if tokenizer.chat_template:
+        ids = tokenizer.apply_chat_template(CHAT, return_tensors="pt", return_dict=True)
+    else:
+        ids = tokenizer(*(turn["content"] for turn in CHAT), return_tensors="pt")
     with torch.no_grad():
         reward = loaded.eval()(**ids).logits.flatten().tolist()
     unfit = [*info["missing_keys"], *info["unexpected_keys"]]
