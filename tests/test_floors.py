@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "storyalign"
 
 GROUND = (
-    *("__init__", "_version", "accuracy", "bootstrap", "errors", "files", "krippendorff_alpha", "records"),
-    *("settings", "text"),
+    *("__init__", "_version", "accuracy", "bootstrap", "errors", "files", "krippendorff_alpha", "not_stories"),
+    *("records", "settings", "text"),
 )
 FLOORS = (
     ("__main__",),

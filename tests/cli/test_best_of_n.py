@@ -166,7 +166,7 @@ def test_a_local_model_writes(call, tmp_path):
     )
     # A random model may never end its turn: then nothing is a story, and that is said instead of kept.
     drafts = rows(tmp_path / "bon/drafts.jsonl")
-    assert len(drafts) == 3 and {row["seed"] for row in drafts} == {21, 22, 23}
+    assert len(drafts) == 3 and len({row["seed"] for row in drafts}) == 3
     assert all((row["story"] is None) == (row["failure"] is not None) for row in drafts)
     assert (code == 0) == (sum(row["story"] is not None for row in drafts) > 1), err
 
@@ -211,3 +211,25 @@ def test_best_of_13_and_best_of_3_with_human_orders(call, tmp_path):
     assert "best of 3 stories for 44 premises" in out and "By chance: best one 33.3" in out
     found = json.loads((tmp_path / "b/best_of_n.json").read_text())["scorers"][0]
     assert found["n_ordered"] == 44
+
+
+def test_every_reply_of_a_writer_is_read_and_refusals_are_asked_again(call, tmp_path):
+    def script(body, number):
+        if body["seed"] == 21:
+            return "I’m sorry, but I can’t assist with that request."  # the first try; the next has another seed
+        if body["seed"] % 1_000_003 == 22:
+            return "[removed]"
+        return f"<think>Plan it.</think>\nSure! Here is the story:\n\n{story_of(body, number)}"
+
+    with scripted_server(script) as server:
+        code, out, err = call(
+            *("best-of-n", "null:longest", premises(tmp_path, 1), "--out", "bon"),
+            *("--url", server.url, "--model", "w", "--n", "3"),
+        )
+        assert code == 0, err
+        assert len(server.requests) == 3 + 2 + 1  # the second draft is asked for three times in all, then it failed
+        assert len({body["seed"] for body in server.requests}) == 6
+    assert "(2 of 3 drafts written" in out
+    assert "not written: the reply is deleted by its author or a moderator (1)" in out
+    stories = [row["story"] for row in rows(tmp_path / "bon/drafts.jsonl") if row["story"]]
+    assert len(stories) == 2 and all(story.startswith("A keeper of light 0. Seed") for story in stories)

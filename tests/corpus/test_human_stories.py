@@ -11,12 +11,12 @@ from storyalign.corpus.column_mapping import ColumnMapping, load_mapping, read_m
 from storyalign.corpus.filters import Filters, keep
 from storyalign.corpus.human_story import HumanStory, Origin, clean_stories
 from storyalign.corpus.language import detect_language
-from storyalign.corpus.not_stories import API_ERROR, DELETED, NO_STORY, REFUSAL, not_a_story
 from storyalign.corpus.tally import Tally
 from storyalign.corpus.writing_prompts import BOT, read_posts, read_source_target
 from storyalign.errors import DataError, RecipeError, RowError
 from storyalign.files import Line
 from storyalign.hub.person_keys import PersonKeys
+from storyalign.not_stories import API_ERROR, DELETED, NO_STORY, REFUSAL, not_a_story
 
 WP = Origin("writingprompts", "mit", "en", "upvotes")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from storyalign.corpus.judged_groups import TOLERANCE, Candidate, JudgedGroup
-from storyalign.corpus.not_stories import not_a_story
+from storyalign.not_stories import not_a_story
 from storyalign.records import IMPORTED, Instance, PreferencePair
 from storyalign.text import content_id
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.normalise import normalise
-from storyalign.corpus.not_stories import NO_STORY, not_a_story
 from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.tally import DROPPED, Tally
 from storyalign.files import Line
+from storyalign.not_stories import NO_STORY, not_a_story
 from storyalign.records import BadRow, name_of
 from storyalign.text import UNKNOWN_LANGUAGE, content_id
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from storyalign.corpus.human_story import Origin, corpus_id
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.normalise import normalise
-from storyalign.corpus.not_stories import not_a_story
 from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.tally import DROPPED, Tally
 from storyalign.files import Line
+from storyalign.not_stories import not_a_story
 from storyalign.records import IMPORTED, BadRow, Instance, PreferencePair
 from storyalign.text import content_id, text_key
 

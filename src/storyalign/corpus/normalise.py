@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from storyalign.corpus.chat_words import without_chat
 from storyalign.corpus.treebank_spacing import without_treebank_spacing
+from storyalign.llm.chat_words import without_chat
 
 
 class Rule(NamedTuple):

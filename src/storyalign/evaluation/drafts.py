@@ -17,6 +17,8 @@ import orjson
 
 from storyalign.corpus.premise_lists import Premise
 from storyalign.files import held, read_jsonl, write_jsonl
+from storyalign.llm.replies import UnparsedReply
+from storyalign.llm.story_replies import read_story
 from storyalign.text import content_id
 
 
@@ -51,7 +53,30 @@ class StoryWriter(Protocol):
     """The same in readable form; part of every row."""
 
     def write(self, drafts: Iterable[Draft]) -> Iterator[Written]:
-        """Write drafts and give each as it comes, in any order."""
+        """Write drafts and yield each once as it comes, in any order; what holds no story is asked for again."""
+
+
+TRIES = 3
+"""Replies to ask for, at most, while they are cut, refused or hold no story; each with another seed."""
+
+SEEDS = 2**31
+"""Seeds stay below this: some servers take no larger ones."""
+
+_SEED_STEP = 1_000_003
+"""Between the tries of a draft, so that no try repeats the seed of another draft of its premise."""
+
+
+def seed_of(base: int, draft: Draft, attempt: int) -> int:
+    """Return the seed of a draft's try, counted from 0: each draft of a premise and each try has its own."""
+    return (base + draft.number + attempt * _SEED_STEP) % SEEDS
+
+
+def read_draft(draft: Draft, reply: str, seed: int | None, reply_tokens: int | None) -> Written:
+    """Read the story out of a writer's reply; a reply that holds none is a failure with its reason."""
+    try:
+        return Written(draft, read_story(reply), None, seed, reply_tokens)
+    except UnparsedReply as error:
+        return Written(draft, None, str(error), seed, reply_tokens)
 
 
 def plan(premises: Sequence[Premise], n: int, settings: str) -> list[Draft]:

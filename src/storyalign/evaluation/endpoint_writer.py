@@ -8,15 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from storyalign._version import __version__
-from storyalign.evaluation.drafts import Draft, Written
+from storyalign.evaluation.drafts import TRIES, Draft, Written, read_draft, seed_of
 from storyalign.llm.budget import Budget, estimate_tokens
 from storyalign.llm.client import Call, Client
 from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.prompts import load_prompt, writing_request
 from storyalign.text import digest
-
-SEEDS = 2**31
-"""Seeds stay below this: some servers take no larger ones."""
 
 
 class EndpointWriter:
@@ -50,34 +47,54 @@ class EndpointWriter:
         self.digest = digest(endpoint.settings_digest(), str(words), prompt.digest if words is not None else "")
 
     def estimate(self, drafts: Iterable[Draft]) -> tuple[int, int, float | None]:
-        """Say what drafts take at most: calls, reply tokens, US dollars (None where no price is known)."""
-        prompts = [estimate_tokens(writing_request(draft.premise.text, self.words)) for draft in drafts]
-        replies = len(prompts) * self.endpoint.max_tokens
+        """Return what drafts take at most, all tries counted: calls, reply tokens, US dollars or None."""
+        prompts = [TRIES * estimate_tokens(writing_request(draft.premise.text, self.words)) for draft in drafts]
+        calls = TRIES * len(prompts)
+        replies = calls * self.endpoint.max_tokens
         price = self.endpoint.known_price
-        return len(prompts), replies, None if price is None else price.cost(sum(prompts), replies)
+        return calls, replies, None if price is None else price.cost(sum(prompts), replies)
 
     def write(self, drafts: Iterable[Draft]) -> Iterator[Written]:
-        """Write drafts and give each as it comes.
+        """Write drafts and yield each once: its story as it comes, its failure after the last try.
+
+        A reply that is cut, refused or holds no story is asked for again with another seed, at most ``TRIES`` times.
 
         Raises:
             EndpointError: no call can succeed, or too many failed in a row.
         """
+        left = {draft.id: draft for draft in drafts}
+        failed: dict[str, Written] = {}
+        for attempt in range(TRIES):
+            for written, again in self._try(list(left.values()), attempt):
+                if again:
+                    failed[written.draft.id] = written
+                else:
+                    failed.pop(written.draft.id, None)
+                    yield written
+            left = {id_: draft for id_, draft in left.items() if id_ in failed}
+        yield from failed.values()
+
+    def _try(self, drafts: list[Draft], attempt: int) -> Iterator[tuple[Written, bool]]:
+        """Ask once for each draft; yield what came and whether another try may do better."""
         by_id = {draft.id: draft for draft in drafts}
         calls = (
             Call(
                 draft.id,
                 [{"role": "user", "content": writing_request(draft.premise.text, self.words)}],
-                sampling=replace(self.endpoint.sampling, seed=self.seed_of(draft)),
+                sampling=replace(self.endpoint.sampling, seed=self._seed(draft, attempt)),
             )
-            for draft in list(by_id.values())
+            for draft in drafts
         )
         with closing(self.client.ask(calls)) as answers:
             for call, answer in answers:
-                story = answer.reply.text.strip() if answer.reply else ""
-                failure = answer.failure or (None if story else "the reply is empty")
-                tokens = answer.reply.reply_tokens if answer.reply else None
-                yield Written(by_id[call.id], story or None, failure, self.seed_of(by_id[call.id]), tokens)
+                draft = by_id[call.id]
+                seed = self._seed(draft, attempt)
+                if answer.reply is None:
+                    yield Written(draft, None, answer.failure, seed), answer.unusable
+                else:
+                    written = read_draft(draft, answer.reply.text, seed, answer.reply.reply_tokens)
+                    yield written, written.story is None
 
-    def seed_of(self, draft: Draft) -> int | None:
-        """Give each draft of a premise a seed of its own; None where the recipe leaves seeds to the server."""
-        return None if self.endpoint.seed is None else (self.endpoint.seed + draft.number) % SEEDS
+    def _seed(self, draft: Draft, attempt: int) -> int | None:
+        """Return the seed of a try; None where the recipe leaves seeds to the server."""
+        return None if self.endpoint.seed is None else seed_of(self.endpoint.seed, draft, attempt)

@@ -8,7 +8,7 @@ from typing import Any
 
 from storyalign._version import __version__
 from storyalign.errors import MissingExtraError, ModelError
-from storyalign.evaluation.drafts import Draft, Written
+from storyalign.evaluation.drafts import TRIES, Draft, Written, read_draft, seed_of
 from storyalign.llm.prompts import load_prompt, writing_request
 from storyalign.models.fingerprint import folder_digest
 from storyalign.text import digest
@@ -58,10 +58,13 @@ class LocalWriter:
         self.digest = digest(repr(sorted(self.facts.items())))
 
     def write(self, drafts: Iterable[Draft]) -> Iterator[Written]:
-        """Write drafts one after another."""
+        """Write drafts one after another; what is cut or holds no story is sampled again, at most ``TRIES`` times."""
         for draft in drafts:
-            seed = self.seed + draft.number
-            yield self._one(draft, seed)
+            for attempt in range(TRIES):
+                written = self._one(draft, seed_of(self.seed, draft, attempt))
+                if written.story is not None:
+                    break
+            yield written
 
     def _one(self, draft: Draft, seed: int) -> Written:
         torch = self._torch
@@ -86,7 +89,6 @@ class LocalWriter:
         new = output[0][ids["input_ids"].shape[1] :]
         ends = self._model.generation_config.eos_token_id
         finished = len(new) and int(new[-1]) in (ends if isinstance(ends, list) else [ends])
-        story = self._tokenizer.decode(new, skip_special_tokens=True).strip()
         if not finished:
             return Written(draft, None, f"the story was cut at {self.max_tokens} tokens", seed, len(new))
-        return Written(draft, story or None, None if story else "the story is empty", seed, len(new))
+        return read_draft(draft, self._tokenizer.decode(new, skip_special_tokens=True), seed, len(new))

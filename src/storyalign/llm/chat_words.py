@@ -28,17 +28,28 @@ _GOODBYE = re.compile(
     r"|希望(?:你|您)(?:喜欢|满意)|如果(?:你|您)(?:需要|想|有)",
     re.IGNORECASE,
 )
+_REPLY_OPENING = re.compile(
+    rf"(?:{_GREETING.pattern})(?:(?:here\b|i(?:['’]ll|['’]d| will| would)\b).*)?"
+    r"|here(?:['’]s| is) (?:a|an|my|the|your)(?: [\w-]+){0,3}"
+    r" (?:story|version|rewrite|continuation|text|passage|premise)[.!]",
+    re.IGNORECASE,
+)
 _LINE = re.compile(r"(?:\*{3,}|-{3,}|_{3,}|(?:\* ){2,}\*)")
 
 
-def without_chat(text: str) -> str:
+def without_chat(text: str, *, is_reply: bool = False) -> str:
     """Leave out a first and a last paragraph that speak of the story instead of telling it.
+
+    Args:
+        text: a story, or a reply that holds one.
+        is_reply: the text came from a model just now, so a first line "Sure!" or "Here is your story." is chat too.
 
     >>> without_chat("Sure! Here is a story about the sea:\\n\\nThe sea was calm.")
     'The sea was calm.'
     """
     paragraphs = text.split("\n")
-    opening = _is_opening(paragraphs[0].strip())
+    first = paragraphs[0].strip()
+    opening = _is_opening(first) or (is_reply and len(first) <= LONGEST and _REPLY_OPENING.fullmatch(first) is not None)
     last = paragraphs[-1].strip()
     closing = len(paragraphs) > 1 + opening and len(last) <= LONGEST and _GOODBYE.match(last) is not None
     if not opening and not closing:
