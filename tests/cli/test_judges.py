@@ -145,3 +145,15 @@ def test_doctor_ends_with_2_and_one_line_where_there_is_nothing_to_examine(here)
     done = storyalign(here, "doctor", "./nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ./nothing: no such folder")
+
+
+@pytest.mark.parametrize("verb", [("best-of-n", "--out", "bon"), ("head-to-head", "null:longest")])
+def test_consent_reaches_the_judge_of_every_verb(here, verb):
+    with scripted_server(lambda *_: "1") as server:
+        write_judge(here, server.url, price={"prompt": 1, "reply": 1})
+        arguments = (verb[0], "judge:mine", *verb[1:], "data.jsonl")
+        done = storyalign(here, *arguments)
+        assert (done.returncode, "run again with --yes" in done.stderr, len(server.requests)) == (2, True, 0)
+        done = storyalign(here, *arguments, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert server.requests

@@ -9,7 +9,7 @@ import typer
 
 from storyalign.cli.data_options import DataChoice, LowerIsBetter, ScoreKey
 from storyalign.cli.model_options import MaxLength, Precision, Truncate
-from storyalign.cli.scorer_choice import SCORERS_HELP
+from storyalign.cli.scorer_choice import SCORERS_HELP, check_scorers
 from storyalign.cli.scoring_runs import ScoringOptions
 from storyalign.cli.written_stories import (
     StoriesWritten,
@@ -64,7 +64,9 @@ def best_of_n(
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="With --local: most tokens of a story.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only the first so many premises.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop writing before so many US dollars.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Stop writer and judges each before so many US dollars.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Spend what the estimate says.")] = False,
     ranks: Annotated[list[Path] | None, typer.Option(help="A file of human rankings; may be repeated.")] = None,
     score_key: ScoreKey = None,
@@ -82,6 +84,7 @@ def best_of_n(
         raise RecipeError(
             "--n, --words, --max-tokens, --first are for stories to write; add --recipe, --url or --local"
         )
+    check_scorers(scorers)
     choice = DataChoice(premises, None, None, score_key, lower_is_better)
     if writing.asked:
         choice = DataChoice(str(_write(premises, writing, out, first)))
@@ -96,7 +99,7 @@ def best_of_n(
 
     data, rankings = load_with_reference(choice, ranks or [])
     orders = {i.id: o for i in data.instances if (o := rankings.order(i)) is not None} if rankings else {}
-    options = ScoringOptions(dtype, max_length, truncate)
+    options = ScoringOptions(dtype, max_length, truncate, max_cost=max_cost, yes=yes)
     scored = scored_sets_of(scorers, choice, data, options, out / "rewards")
     figures = [sum_up(data.instances, one, orders) for one in scored]
     signatures = [data_signature(data), *(scorer_signature(one) for one in scored)]

@@ -10,6 +10,7 @@ import typer
 
 from storyalign.cli.data_options import DataChoice
 from storyalign.cli.model_options import Precision, Truncate
+from storyalign.cli.scorer_choice import check_scorers
 from storyalign.cli.scoring_runs import ScoringOptions
 from storyalign.cli.written_stories import (
     StoriesWritten,
@@ -77,6 +78,7 @@ def creative_writing(
         raise RecipeError(f"{prompts}: one argument; name a scorer (null:longest is one), and then the prompts")
     if not judge.startswith("judge:"):
         raise RecipeError(f"--judge {judge}: expected judge:NAME of recipes/scorers.yaml")
+    check_scorers([*scorers, judge])
     stories = _stories(prompts, WritingOptions(recipe, url, model, None, n, None, None, max_cost, yes), out)
 
     from rich.text import Text
@@ -92,7 +94,7 @@ def creative_writing(
     from storyalign.llm.criteria_replies import CRITERIA
 
     data = load_evaluation_set(stories, needs_gold=False)
-    options = ScoringOptions(dtype, None, truncate)
+    options = ScoringOptions(dtype, None, truncate, max_cost=max_cost, yes=yes)
     scored = scored_sets_of(scorers, DataChoice(str(stories)), data, options, out / "rewards")
     choices = [choices_of(data.instances, one) for one in scored]
     to_judge = chosen_instances(data.instances, choices)

@@ -9,7 +9,8 @@ import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
 from storyalign.cli.outputs import keep_inputs
-from storyalign.cli.scorer_choice import SCORERS_HELP
+from storyalign.cli.scorer_choice import SCORERS_HELP, check_scorers
+from storyalign.cli.scoring_runs import ScoringOptions
 from storyalign.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ def head_to_head(
     assume_human_best: AssumeHumanBest = False,
     config: Config = None,
     split: Split = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Judges: stop each before so many US dollars.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says.")] = False,
 ) -> None:
     """Let scorers meet; the help text stands in ``register``."""
     *scorers, data_name = paths
     if len(scorers) < 2:
         raise RecipeError("head-to-head needs two scorers or more, and then the data")
+    check_scorers(scorers)
     choice = DataChoice(data_name, config, split, score_key, lower_is_better, assume_human_best)
 
     from storyalign.cli.duel_tables import BY_JUDGES, agreement_line, duels_markdown, print_duels
@@ -73,7 +77,7 @@ def head_to_head(
     if rankings is None:
         raise DataError(f"{data.name}: no order to measure choices against; give --ranks, or --score-key for scores")
     orders = {i.id: order for i in data.instances if (order := rankings.order(i)) is not None}
-    scored = scored_sets_of(scorers, choice, data)
+    scored = scored_sets_of(scorers, choice, data, ScoringOptions(max_cost=max_cost, yes=yes))
     result = compute(data.instances, scored, orders)
     agreement = rater_agreement(rankings)
     signatures = [data_signature(data, reference=rankings.source), *(scorer_signature(one) for one in scored)]

@@ -45,9 +45,32 @@ def scored_sets_of(
     nulls = {NULL_PREFIX + one.name: one for one in null_scored_sets(data.instances)} if _any_null(scorers) else {}
     if unknown := [name for name in scorers if name.startswith(NULL_PREFIX) and name not in nulls]:
         raise RecipeError(f"{unknown[0]}: no such null scorer; there are {', '.join(nulls)}")
-    files = [rewards_of(name, choice, options or ScoringOptions(), folder) for name in scorers if name not in nulls]
+    asked = options or ScoringOptions()
+    files = [rewards_of(name, choice, _fitting(name, asked), folder) for name in scorers if name not in nulls]
     read = iter(read_scored_sets(files, data, choice.load_as_scored()) if files else [])
     return [nulls[name] if name in nulls else next(read) for name in scorers]
+
+
+def check_scorers(scorers: Sequence[str]) -> None:
+    """Refuse unknown names and judges without their key, before anything is paid for.
+
+    Raises:
+        StoryAlignError: no such model or judge, or the variable of a judge's key is not set.
+    """
+    from storyalign.scoring.systems import JudgeSystem, resolve
+
+    for name in scorers:
+        if not name.startswith(NULL_PREFIX) and not name.endswith(".jsonl"):
+            system = resolve(name)
+            if isinstance(system, JudgeSystem):
+                system.endpoint.key()
+
+
+def _fitting(scorer: str, options: ScoringOptions) -> ScoringOptions:
+    """Return the options that hold for a scorer: money is for judges, lengths are for models."""
+    if scorer.startswith("judge:"):
+        return options._replace(max_length=None, truncate=None)
+    return options._replace(max_cost=None, yes=False)
 
 
 def _any_null(scorers: Sequence[str]) -> bool:
