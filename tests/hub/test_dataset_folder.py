@@ -11,7 +11,7 @@ from huggingface_hub import DatasetCard
 
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.errors import DataError, RecipeError, RowError
-from storyalign.hub import parquet_shards
+from storyalign.hub import dataset_configs
 from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
@@ -118,7 +118,7 @@ def test_only_a_card_and_plain_parquet(tmp_path: Path) -> None:
 
 
 def test_shards_are_numbered_and_keep_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_shards, "GROUP_ROWS", 1)
+    monkeypatch.setattr(dataset_configs, "GROUP_ROWS", 1)
     rows = [storyrmb_row(2 * n) for n in range(3)]
     folder = storyrmb(tmp_path, rows, shard_bytes=1)
     assert sorted(p.name for p in (folder / "data/human_llm").iterdir()) == [
@@ -145,7 +145,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"chosen": 7}, "chosen is no text but int"),
     ({"tau_avg": 1.5}, "tau_avg is 1.5"),
     ({"dimension_stage": 5}, "dimension_stage is 5"),
-    ({"id": "rmb-0000"}, "the id stands in"),
+    ({"id": "rmb-0000"}, "duplicate id; it stands in"),
     (
         {"prompt": storyrmb_row(0)["prompt"] + " ", "chosen": storyrmb_row(0)["rejected"][1],
          "rejected": [storyrmb_row(0)[key] if key == "chosen" else storyrmb_row(0)["rejected"][key]
@@ -196,7 +196,7 @@ def test_a_broken_pair_stops_the_build(tmp_path: Path, change: dict[str, Any], p
 
 def test_a_file_given_twice_repeats_its_rows(tmp_path: Path) -> None:
     raw = write_rows(tmp_path / "raw.jsonl", [storyrmb_row(0)])
-    with pytest.raises(RowError, match=r"raw.jsonl:1 .*the id stands in .*raw.jsonl:1 already"):
+    with pytest.raises(RowError, match=r"raw.jsonl:1 .*duplicate id; it stands in .*raw.jsonl:1 already"):
         build_storyrmb([raw, raw], tmp_path / "storyrmb")
 
 

@@ -8,25 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import pyarrow as pa
+from typing import Any, NamedTuple
 
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import RawLine, atomic_folder, read_lines, write_json
 from storyalign.hub.dataset_card import CardFacts, is_built_folder, render_card
-from storyalign.hub.dataset_configs import ConfigFiles
+from storyalign.hub.dataset_configs import SHARD_BYTES, ConfigFiles
 from storyalign.hub.dataset_statistics import DatasetStatistics
-from storyalign.hub.pair_columns import read_pair_columns
-from storyalign.hub.parquet_shards import SHARD_BYTES
 from storyalign.hub.people_figures import FILE as PEOPLE_FILE
 from storyalign.hub.people_figures import PeopleFigure, people_json, read_people_figures
-from storyalign.hub.row_blocks import ReadRow, ReadWhole, read_blocks
 from storyalign.hub.row_checks import Repetitions, check_no_sample, check_official_size, check_sample
-from storyalign.records import PAIR_LABELS, SOURCES, SPLITS, Instance, PreferencePair
-
-if TYPE_CHECKING:
-    from datasets import Features
+from storyalign.records import PAIR_LABELS, SOURCES, SPLITS, BadRow, Instance, PreferencePair
 
 Track = Callable[[Iterable[RawLine]], Iterable[RawLine]]
 """Wraps the lines on their way, for a progress bar."""
@@ -49,15 +41,11 @@ class _Kind(NamedTuple):
     configs: tuple[str, ...]
     config_column: str
     splits: tuple[str, ...]
-    read_whole: ReadWhole | None = None
-    """The checks of ``parse`` for many rows at once, where there are many."""
 
 
 _STORYRMB = _Kind("storyrmb", lambda row: Instance.from_row(row).require_storyrmb(), SOURCES, "source", ("test",))
 _OPEN = _STORYRMB._replace(parse=lambda row: Instance.from_row(row).require_storyrmb(dimension=False))
-_PREFERENCES = _Kind(
-    "story_preferences", PreferencePair.from_row, PAIR_LABELS, "construction", SPLITS, read_pair_columns
-)
+_PREFERENCES = _Kind("story_preferences", PreferencePair.from_row, PAIR_LABELS, "construction", SPLITS)
 
 
 def build_storyrmb(
@@ -133,19 +121,22 @@ def _build(
     features, statistics, repetitions = _script(kind.name).FEATURES, DatasetStatistics(), Repetitions()
     lines = track(itertools.chain.from_iterable(map(read_lines, raw)))
     names = ", ".join(map(str, raw))
+    check_origin = check_sample if sample else check_no_sample
     try:
         with atomic_folder(out) as folder, ExitStack() as on_error:
-            files = ConfigFiles(
-                folder, kind.configs, kind.config_column, kind.splits, features, shard_bytes, statistics.add_words
-            )
+            files = ConfigFiles(folder, kind.configs, kind.splits, features, shard_bytes)
             on_error.callback(files.abandon)
-            whole = None if sample else kind.read_whole
-            for block in read_blocks(lines, _raw_schema(kind, features), _row_reader(kind, sample), whole):
-                repetitions.check(block.table, block.lines)
-                if block.error is not None:
-                    raise block.error
-                statistics.add(block.table)
-                files.write(block.table)
+            for raw_line in lines:
+                line = raw_line.parse()
+                try:
+                    row = kind.parse(line.row)
+                    check_origin(row)
+                    repetitions.check(row, line.path, line.number)
+                except BadRow as error:
+                    raise line.error(str(error)) from error
+                statistics.add(row)
+                columns = row.to_row()
+                files.add(columns[kind.config_column], columns.get("split", kind.splits[0]), columns)
             if not statistics.n_rows:
                 raise DataError(f"{names or '--raw'}: no rows; nothing was written")
             if official:
@@ -158,25 +149,6 @@ def _build(
     except OSError as error:
         raise DataError(f"{out}: cannot be written ({error.strerror or error}); nothing was changed") from error
     return BuiltFolder(out, configs[0].digest, statistics)
-
-
-def _row_reader(kind: _Kind, sample: bool) -> ReadRow:
-    """Give all checks of one row that look at nothing else."""
-
-    def read(raw: Mapping[str, Any]) -> Instance | PreferencePair:
-        row = kind.parse(raw)
-        (check_sample if sample else check_no_sample)(row)
-        return row
-
-    return read
-
-
-def _raw_schema(kind: _Kind, features: Features) -> pa.Schema:
-    """Give the columns of raw rows: those of the dataset, class labels by name, and the split where there are some."""
-    named = [
-        pa.field(f.name, pa.string() if hasattr(features[f.name], "names") else f.type) for f in features.arrow_schema
-    ]
-    return pa.schema([*named, *([pa.field("split", pa.string())] if len(kind.splits) > 1 else [])])
 
 
 def _require_replaceable(out: Path) -> None:
