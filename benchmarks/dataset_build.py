@@ -19,7 +19,8 @@ from benchmarks.preference_corpus import write_pairs
 _CONVERT = """
 import sys
 from datasets import load_dataset
-load_dataset("json", data_files=sys.argv[1], split="train", cache_dir=sys.argv[2]).to_parquet(sys.argv[2] + "/out.parquet")
+rows = load_dataset("json", data_files=sys.argv[1], split="train", cache_dir=sys.argv[2])
+rows.to_parquet(sys.argv[2] + "/out.parquet")
 """
 
 
