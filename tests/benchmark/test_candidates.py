@@ -1,6 +1,6 @@
 import pytest
 
-from storyalign.benchmark.candidates import groups_of, premises_for, writing_step
+from storyalign.benchmark.candidates import Writing, groups_of, premises_for, writing_step, writings
 from storyalign.benchmark.recipe import Recipe
 from storyalign.files import RowsById, write_jsonl
 from storyalign.llm.replies import UnparsedReply
@@ -27,14 +27,31 @@ def shelves(tmp_path, stories, failures=()):
         lost = [{"id": i, "reason": r, "again": True} for (w, i), r in dict(failures).items() if w == name]
         for shelf, rows, kind in zip(found, (made, lost), ("rows", "dropped"), strict=True):
             write_jsonl(tmp_path / f"{name}.{kind}.jsonl", rows)
-            shelf[name] = RowsById(tmp_path / f"{name}.{kind}.jsonl")
+            for source in ("llm_llm", "human_llm"):
+                shelf[Writing(name, source)] = RowsById(tmp_path / f"{name}.{kind}.jsonl")
     return found
 
 
 def test_each_writer_gets_its_premises_and_never_the_human_story():
-    assert [row["id"] for row in premises_for("a", POOL, RECIPE)] == ["p", "h"]
-    assert [row["id"] for row in premises_for("d", POOL, RECIPE)] == ["p"]
-    assert all("human_story" not in row for row in premises_for("a", POOL, RECIPE))
+    assert writings(RECIPE) == [
+        *(Writing(name, "human_llm") for name in NAMES[:3]), *(Writing(name, "llm_llm") for name in NAMES)
+    ]  # fmt: skip
+    assert list(premises_for(Writing("a", "llm_llm"), POOL)) == [
+        {"id": "p", "prompt": "A keeper waits.", "source": "llm_llm"}
+    ]
+    assert list(premises_for(Writing("a", "human_llm"), POOL)) == [
+        {"id": "h", "prompt": "A baker rests.", "source": "human_llm"}
+    ]
+
+
+def test_a_writer_beside_a_human_story_gets_a_prompt_of_its_own():
+    asked = {}
+    for source in ("llm_llm", "human_llm"):
+        step = writing_step(Writing("a", source), RECIPE)
+        asked[step.prompt.name] = step.request(POOL[0]).messages[0]["content"]
+    assert list(asked) == ["write_candidate", "write_beside_human"]
+    assert len(set(asked.values())) == 2
+    assert all("A keeper waits." in text and "at least 1500 words" in text for text in asked.values())
 
 
 def test_a_group_has_four_stories_and_knows_the_human_one(tmp_path):
@@ -70,4 +87,4 @@ def test_a_group_with_two_near_copies_is_dropped(tmp_path):
 )
 def test_what_is_no_story_is_not_kept(reply, reason):
     with pytest.raises(UnparsedReply, match=reason):
-        writing_step("a", RECIPE).read(POOL[0], reply)
+        writing_step(Writing("a", "llm_llm"), RECIPE).read(POOL[0], reply)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from storyalign.benchmark.candidates import writing_step
+from storyalign.benchmark.candidates import Writing, writing_step
 from storyalign.benchmark.ratings import rating_step
 from storyalign.benchmark.recipe import Recipe
 from storyalign.cli.construct_storyrmb import storyrmb
@@ -76,7 +76,7 @@ def test_every_row_is_accounted_for_and_prompt_tokens_are_those_of_the_estimate(
     counts = run_step(judge, tmp_path / "group.jsonl", endpoints["judge-a"], tmp_path / "judge")
     assert (counts.rows + counts.dropped, counts.failed) == (1, 0)
     print(counts)
-    writing, written = writing_step("writer-a", settings), out / "candidates/writer-a"
+    writing, written = writing_step(Writing("writer-a", "llm_llm"), settings), out / "candidates/writer-a"
     counted = [
         *counted_calls(judge, tmp_path / "group.jsonl", endpoints["judge-a"], tmp_path / "judge"),
         *counted_calls(writing, written / "source.jsonl", endpoints["writer-a"], written),

@@ -234,3 +234,15 @@ def test_all_near_copies_are_joined_and_not_the_closest_alone(tmp_path: Path) ->
         rows += [row(50, chosen=a), row(51, chosen=b), row(52, chosen=base)]
         _, pairs = mixed(tmp_path, rows, Mix(targets={}, total=None, validation_share=0.4, seed=seed))
         assert len({p.split for p in pairs if p.id in ("pair-50", "pair-51", "pair-52")}) == 1
+
+
+def test_the_balance_of_writers_is_reported_for_each_construction(tmp_path: Path) -> None:
+    rows = [row(4 * n, chosen_writer="a", rejected_writer="b") for n in range(3)]
+    rows += [row(12, chosen_writer="b", rejected_writer="a"), row(16), row(1, chosen_writer="c", rejected_writer="c")]
+    report, _ = mixed(tmp_path, rows)
+    writers = report.to_json()["writers"]
+    rewriting = writers["rewriting"]
+    assert [(w["writer"], w["chosen"], w["rejected"]) for w in rewriting["writers"]] == [("a", 3, 1), ("b", 1, 3)]
+    # "a is better" is right for 3 of 4; one pair names no writers
+    assert (rewriting["n"], rewriting["n_unnamed"], rewriting["accuracy"]) == (4, 1, 0.75)
+    assert (writers["llm_pairs"]["n"], writers["llm_pairs"]["accuracy"]) == (1, 0.5)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from storyalign.accuracy import wilson_interval
+from storyalign.audit.writer_balance import WriterBalance
 from storyalign.records import PreferencePair
 from storyalign.text import beyond_ascii, count_words
 
@@ -58,11 +59,13 @@ class PairCues:
     pairs: Counter[str] = field(default_factory=Counter)
     more: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     ties: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    writers: defaultdict[str, WriterBalance] = field(default_factory=lambda: defaultdict(WriterBalance))
 
     def add(self, pair: PreferencePair) -> tuple[int, int]:
         """Count one pair; gives the words of both stories."""
         chosen, rejected = _cues(pair.chosen), _cues(pair.rejected)
         self.pairs[pair.construction] += 1
+        self.writers[pair.construction].add(pair.chosen_writer, pair.rejected_writer)
         for cue, a, b in zip(CUES, chosen, rejected, strict=True):
             self.more[pair.construction][cue] += a > b
             self.ties[pair.construction][cue] += a == b

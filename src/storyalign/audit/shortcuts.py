@@ -18,6 +18,7 @@ import numpy as np
 from storyalign.accuracy import DIMENSIONS, by_name, chance, chosen_places, credit
 from storyalign.audit.null_scorers import NULL_SCORERS, null_rewards
 from storyalign.audit.reward_bias import GroupRewards, RewardBias, audit_rewards
+from storyalign.audit.writer_balance import writer_balance
 from storyalign.bootstrap import Floats, summarize_over_premises
 from storyalign.records import Instance
 
@@ -52,6 +53,8 @@ class ShortcutReport:
     n_premises: int
     chance: float
     null_scorers: list[NullResult]
+    writers: dict[str, Any]
+    """The balance of writers, as ``WriterBalance.to_json`` returns it."""
     scorer: RewardBias | None
     flags: list[str]
     """One sentence for each shortcut found; empty for a clean set."""
@@ -76,7 +79,8 @@ def audit_shortcuts(
     scorer = None if rewards is None else audit_rewards(instances, rewards, name)
     flags = [_flag(result, by_guess) for result in nulls if result.flagged]
     flags += [] if scorer is None else scorer.flags
-    return ShortcutReport(len(instances), len({i.prompt for i in instances}), by_guess, nulls, scorer, flags)
+    writers = writer_balance(instances).to_json()
+    return ShortcutReport(len(instances), len({i.prompt for i in instances}), by_guess, nulls, writers, scorer, flags)
 
 
 def _null_result(name: str, instances: Sequence[Instance], by_guess: float) -> NullResult:

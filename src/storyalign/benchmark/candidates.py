@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from storyalign.benchmark.recipe import Recipe
 from storyalign.corpus.duplicates import THRESHOLD, comparable_words, similarity
@@ -12,6 +12,7 @@ from storyalign.files import RowsById
 from storyalign.llm.prompts import fence_tag, fenced, load_prompt
 from storyalign.llm.steps import Dropped, Request, Row, RowDropped, Step, user_message
 from storyalign.llm.story_replies import read_story
+from storyalign.records import SOURCES
 
 
 def writers_of(source: str, recipe: Recipe) -> tuple[str, ...]:
@@ -20,21 +21,42 @@ def writers_of(source: str, recipe: Recipe) -> tuple[str, ...]:
     return settings.human_llm_writers if source == "human_llm" else settings.writers
 
 
-def premises_for(writer: str, pool: Iterable[Row], recipe: Recipe) -> Iterator[Row]:
-    """Give the premises that one endpoint writes for, without the human stories."""
+class Writing(NamedTuple):
+    """The stories that one endpoint writes for premises of one source."""
+
+    writer: str
+    source: str
+
+    @property
+    def folder(self) -> str:
+        """Where they stand, below ``candidates/``."""
+        return f"{self.writer}/beside_human" if self.source == "human_llm" else self.writer
+
+
+def writings(recipe: Recipe) -> list[Writing]:
+    """Return who writes for which source."""
+    return [Writing(writer, source) for source in SOURCES for writer in writers_of(source, recipe)]
+
+
+def premises_for(writing: Writing, pool: Iterable[Row]) -> Iterator[Row]:
+    """Yield the premises of one source, without the human stories."""
     for row in pool:
-        if writer in writers_of(row["source"], recipe):
+        if row["source"] == writing.source:
             yield {"id": row["id"], "prompt": row["prompt"], "source": row["source"]}
 
 
-def writing_step(writer: str, recipe: Recipe) -> Step:
-    """Write one story for a premise; cut, refused and stubby ones are written again, so many times."""
-    prompt, settings = load_prompt("write_candidate"), recipe.candidates
+def writing_step(writing: Writing, recipe: Recipe) -> Step:
+    """Write one story for a premise; cut, refused and stubby ones are written again, so many times.
+
+    Beside a human story the prompt asks for more human-like prose (Appendix D, Table 7).
+    """
+    prompt = load_prompt("write_beside_human" if writing.source == "human_llm" else "write_candidate")
+    settings = recipe.candidates
 
     def request(row: Row) -> Request:
         premise = fenced("premise", row["prompt"], fence_tag((row["prompt"],)))
         text = prompt.fill(words=str(settings.words), premise=premise)
-        seed = recipe.seed_for("story", writer, row["id"])
+        seed = recipe.seed_for("story", writing.writer, row["id"])
         return Request(user_message(text), settings.max_tokens, settings.temperature, seed)
 
     def read(row: Row, reply: str) -> Row:
@@ -48,16 +70,16 @@ def writing_step(writer: str, recipe: Recipe) -> Step:
 
 def groups_of(
     pool: Iterable[Row],
-    stories: Mapping[str, RowsById],
-    failures: Mapping[str, RowsById],
+    stories: Mapping[Writing, RowsById],
+    failures: Mapping[Writing, RowsById],
     recipe: Recipe,
 ) -> Iterator[Row | Dropped]:
     """Put the stories of each premise together; a group that lacks one comes to nothing, and says whose.
 
     Args:
         pool: premises, a human story among them where the source is ``human_llm``.
-        stories: what each endpoint wrote.
-        failures: what came to nothing at each endpoint, with its reason.
+        stories: what each endpoint wrote for each source.
+        failures: what came to nothing there, with its reason.
         recipe: names the writers.
     """
     for premise in pool:
@@ -66,9 +88,10 @@ def groups_of(
             candidates.append({"story": premise["human_story"], "writer": premise["human_writer"], "made_by": None})
         lacking: tuple[str, bool] | None = None
         for writer in writers_of(premise["source"], recipe):
-            row = stories[writer].get(premise["id"])
+            writing = Writing(writer, premise["source"])
+            row = stories[writing].get(premise["id"])
             if row is None:
-                failure = failures[writer].get(premise["id"]) or {"reason": "not written yet", "again": True}
+                failure = failures[writing].get(premise["id"]) or {"reason": "not written yet", "again": True}
                 lacking = f"{writer}: {failure['reason']}", bool(failure["again"])
                 break
             made_by = row["made_by"]

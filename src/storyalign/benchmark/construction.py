@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from storyalign.benchmark.assemble import dimension_of, instance_of, too_few_judges
-from storyalign.benchmark.candidates import groups_of, premises_for, writing_step
+from storyalign.benchmark.candidates import groups_of, premises_for, writing_step, writings
 from storyalign.benchmark.premise_pool import (
     filter_premises,
     human_premises,
@@ -125,12 +125,16 @@ class Construction:
     def candidates(self) -> Kept:
         """Have the stories written and put the groups together."""
         folder, pool, recipe = self.folder / "candidates", self._need("premises.jsonl", "premises"), self.recipe
-        writers = list(dict.fromkeys((*recipe.candidates.writers, *recipe.candidates.human_llm_writers)))
-        jobs = [Job(writing_step(w, recipe), folder / w / "source.jsonl", w, folder / w) for w in writers]
-        for job in jobs:
-            self._write(job.source, premises_for(job.endpoint, _rows(pool), recipe))
-        self._ask(jobs)
-        stories, failures = self._results(folder, writers)
+        jobs = {
+            writing: Job(writing_step(writing, recipe), place / "source.jsonl", writing.writer, place)
+            for writing in writings(recipe)
+            for place in [folder / writing.folder]
+        }
+        for writing, job in jobs.items():
+            self._write(job.source, premises_for(writing, _rows(pool)))
+        self._ask(list(jobs.values()))
+        stories = {writing: RowsById(job.out / "rows.jsonl") for writing, job in jobs.items()}
+        failures = {writing: RowsById(job.out / "dropped.jsonl") for writing, job in jobs.items()}
         groups = groups_of(_rows(pool), stories, failures, recipe)
         return self._part(groups, self.folder / "candidates.jsonl")
 

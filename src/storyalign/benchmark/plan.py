@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from storyalign.benchmark.candidates import premises_for, writing_step
+from storyalign.benchmark.candidates import premises_for, writing_step, writings
 from storyalign.benchmark.premises import Themes, check_step, enrich_step, restyle_step, seed_calls, seed_step
 from storyalign.benchmark.ratings import rating_step
 from storyalign.benchmark.recipe import Recipe
@@ -80,11 +80,10 @@ def plan(
     premise_rows: list[Row] = pool or [
         row for name, n in counts.items() for row in _assumed(n, source, name, prompt=prose(_PREMISE_WORDS))
     ]
-    writers = dict.fromkeys((*recipe.candidates.writers, *recipe.candidates.human_llm_writers))
-    for writer in writers:
-        rows = list(premises_for(writer, premise_rows, recipe))
-        place = folder / "candidates" / writer
-        yield Planned(writing_step(writer, recipe), writer, rows, place / "source.jsonl", place, pool is None)
+    for writing in writings(recipe):
+        rows = list(premises_for(writing, premise_rows))
+        place = folder / "candidates" / writing.folder
+        yield Planned(writing_step(writing, recipe), writing.writer, rows, place / "source.jsonl", place, pool is None)
     source = folder / "candidates.jsonl"
     groups = _made(source, limit, folder)
     story = {"story": prose(recipe.candidates.words)}

@@ -19,6 +19,7 @@ def mix_and_print(settings: Mix, against: Sequence[str], files: Sequence[Path], 
 
     from storyalign.audit.leakage import LeakageIndex
     from storyalign.cli.leakage_audits import print_leakage
+    from storyalign.cli.shortcut_tables import print_writers
     from storyalign.cli.terminal import open_console, say
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.files import write_json
@@ -39,6 +40,7 @@ def mix_and_print(settings: Mix, against: Sequence[str], files: Sequence[Path], 
     )
     print_counts(console, report)
     print_cues(console, report)
+    print_writers(console, {name: balance.to_json() for name, balance in sorted(report.cues.writers.items())})
     if index is not None:
         print_leakage(console, report.leakage, f"{index.instances:,} instances of {', '.join(against)}")
     else:

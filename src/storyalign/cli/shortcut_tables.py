@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from storyalign.cli.terminal import new_table, say
 from storyalign.evaluation.wording import NO_FIGURE, interval, label, p_value, percent
@@ -31,12 +32,46 @@ def print_shortcuts(out: Console, report: ShortcutReport) -> None:
         )
     out.print(table)
     out.print()
+    print_writers(out, {"": report.writers})
     if report.scorer is not None:
         _print_bias(out, report.scorer)
     for flag in report.flags:
         say(out, f"flag: {flag}", "bold red")
     if not report.flags:
         say(out, "no shortcut found", "bold green")
+
+
+def print_writers(out: Console, balances: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print how often each writer's story is chosen, by construction where there are several.
+
+    Args:
+        out: the terminal.
+        balances: ``WriterBalance.to_json`` by construction.
+    """
+    table = new_table("Writer", "Chosen", "Rejected", "Share chosen", "95%")
+    lines = []
+    for name, balance in balances.items():
+        place = f"{name}: " if name else ""
+        for row in balance["writers"]:
+            table.add_row(
+                f"{place}{row['writer']}",
+                f"{row['chosen']:,}",
+                f"{row['rejected']:,}",
+                percent(row["share"]),
+                interval(row["ci"]),
+            )
+        if balance["n"]:
+            lines.append(
+                f"{place}the writer alone tells the chosen story in {percent(balance['accuracy'])}% "
+                f"({interval(balance['ci'])}) of {balance['n']:,} comparisons, with shares taken from the same ones"
+            )
+        if balance["n_unnamed"]:
+            lines.append(f"{place}{balance['n_unnamed']:,} comparisons do not name both writers")
+    if table.row_count:
+        out.print(table)
+    for line in lines:
+        say(out, line)
+    out.print()
 
 
 def _print_bias(out: Console, bias: RewardBias) -> None:

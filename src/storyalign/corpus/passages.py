@@ -2,7 +2,8 @@
 
 Every run of 30 words holds a run of 20 that begins at a multiple of 11, so of the indexed texts these alone are kept,
 as rolling hashes. A text that is looked up is hashed at every word; a hit counts when it extends to 30 words. Thus no
-shared passage of 30 words is missed, and none of 29 is reported (but for collisions of 64-bit hashes).
+shared passage of 30 words is missed, and none of 29 is reported, but for collisions: of 64 bits a run, of 32 bits a
+word at its ends.
 """
 
 from __future__ import annotations
@@ -33,17 +34,19 @@ class Passage(NamedTuple):
 
 
 class PassageIndex:
-    """Texts by their passages; about one byte and a half a character of text, all in all 16 MB at least."""
+    """Texts by their passages; about six bytes a word, and 16 MB for all."""
 
     def __init__(self) -> None:
-        self._texts: list[Hashes] = []
+        self._texts: list[NDArray[np.uint32]] = []
+        self._kept: list[Hashes] = []
         self._keys: list[int] = []
         self._built = 0
 
     def add(self, key: int, words: Hashes) -> None:
         """Index a text under a key; texts of fewer than 30 words have no passage."""
         if len(words) >= LEAST:
-            self._texts.append(words)
+            self._texts.append(words.astype(np.uint32))
+            self._kept.append(_grams(words)[::_STEP].copy())
             self._keys.append(key)
 
     def find(self, words: Hashes) -> Passage | None:
@@ -65,15 +68,12 @@ class PassageIndex:
 
     def _build(self) -> None:
         """Lay all texts out in one array, a zero after each, and sort the runs that are kept."""
-        gap = np.zeros(1, np.uint64)
+        gap = np.zeros(1, np.uint32)
         self._words = np.concatenate([part for text in self._texts for part in (text, gap)])
         lengths = np.array([len(text) + 1 for text in self._texts])
         self._starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        grams = np.concatenate([_grams(text)[::_STEP] for text in self._texts])
-        positions = [
-            start + np.arange(0, len(text) - _GRAM + 1, _STEP)
-            for start, text in zip(self._starts, self._texts, strict=True)
-        ]
+        grams = np.concatenate(self._kept)
+        positions = [start + _STEP * np.arange(len(kept)) for start, kept in zip(self._starts, self._kept, strict=True)]
         order = np.argsort(grams, kind="stable")
         self._sorted, self._positions = grams[order], np.concatenate(positions)[order]
         self._seen = np.zeros(1 << _BITS, bool)
@@ -87,7 +87,9 @@ class PassageIndex:
         """Return whether the shared run around two places has 30 words."""
         before = min(start, position, LEAST - _GRAM)
         after = min(len(words) - start, len(self._words) - position, LEAST)
-        same = words[start - before : start + after] == self._words[position - before : position + after]
+        same = (
+            words[start - before : start + after].astype(np.uint32) == self._words[position - before : position + after]
+        )
         left = np.flatnonzero(~same[:before])
         right = np.flatnonzero(~same[before:])
         begun = int(left[-1]) + 1 if left.size else 0

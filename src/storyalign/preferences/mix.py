@@ -114,6 +114,7 @@ class MixReport:
             "rows": self.tally.to_row(),
             "leakage": self.leakage.to_json(),
             "surface_cues": self.cues.to_json(),
+            "writers": {name: balance.to_json() for name, balance in sorted(self.cues.writers.items())},
             "size_pairs": self.size_pairs,
         }
 
