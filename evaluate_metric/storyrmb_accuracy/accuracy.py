@@ -156,9 +156,18 @@ def wilson_interval(proportion: float, n: int, confidence: float = 0.95) -> tupl
     >>> [round(bound, 4) for bound in wilson_interval(0.25, 100)]
     [0.1755, 0.343]
     """
+    return score_interval(proportion, n, NormalDist().inv_cdf(0.5 + confidence / 2))
+
+
+def score_interval(proportion: float, n: float, quantile: float) -> tuple[float, float]:
+    """Return the score interval of a proportion of ``n`` trials, which may be an effective, fractional number.
+
+    Raises:
+        ValueError: there is less than one trial, or the proportion lies outside 0 to 1.
+    """
     if n < 1 or not 0 <= proportion <= 1:
         raise ValueError(f"no interval for a proportion of {proportion} in {n} trials")
-    z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
+    z2 = quantile**2
     middle = (proportion + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (proportion * (1 - proportion) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     # At 0 and 1 one bound is the proportion itself; rounding must not push it past.

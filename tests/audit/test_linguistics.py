@@ -41,7 +41,7 @@ def test_right_and_wrong_choices_and_the_relative_difference():
     assert (k.n, k.n_undefined) == (2, 1)
     assert k.gap == pytest.approx(k.value - gold)
     assert k.difference == pytest.approx((k.value - gold) / abs(gold))
-    assert k.gap_ci[0] <= k.gap <= k.gap_ci[1]
+    assert k.ci is k.gap_ci is k.difference_ci is None  # three premises are too few
     assert found["right"].measures["kurtosis"].value == pytest.approx(kurtosis([1, 2, 3, 4]))
     assert found["wrong"].measures["kurtosis"].value == pytest.approx(kurtosis([1, 1, 1, 9]))
     assert found["all"].measures["words"].value == pytest.approx((10 + 12 + 6) / 3)
@@ -77,9 +77,15 @@ def test_writers_stand_beside_people():
     assert [(s.name, len(s.stories)) for s in selections] == [("human", 2), ("all others", 2), ("m1", 1), ("m2", 1)]
     described = describe(selections)
     assert described[0].measures["words"].value == pytest.approx((10 + 12) / 2)
-    assert described[0].measures["words"].ci is not None
-    assert described[2].measures["words"].ci is None and described[2].measures["words"].gap_ci is None  # one premise
+    assert all(row.measures["words"].ci is None for row in described)  # two premises at most
     assert described[1].measures["words"].gap == pytest.approx((12 + 19) / 2 - 11)
+
+
+def test_eight_premises_have_an_interval_and_seven_have_none():
+    for premises, has_one in ((7, False), (8, True)):
+        items = [Instance(f"g{n}", f"p{n}", story(*[1] * (n + 4), 9), (D,)) for n in range(premises)]
+        [gold] = describe([gold_selection(items)])
+        assert (gold.measures["words"].ci is not None) is has_one
 
 
 real = pytest.mark.skipif("STORYALIGN_REAL_DATA" not in os.environ, reason="STORYALIGN_REAL_DATA is not set")

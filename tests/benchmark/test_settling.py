@@ -76,6 +76,15 @@ def test_annotators_have_the_last_word():
     assert settle(agreed, None, RECIPE) == Dropped("g", "waits for annotators", again=True)
 
 
+def test_a_tied_first_place_is_never_settled_by_the_order_of_the_file():
+    tied = route({judge: scored(9, 9, 5, 3) for judge in JUDGES})
+    assert (tied["route"], tied["reason"]) == ("annotators", "first_place_tied")
+    assert settle(tied, {"verdict": "unsure", "ranking": None}, RECIPE) == Dropped(
+        "g", "annotators unsure, and the judges' first place is tied"
+    )
+    assert settle(tied, {"verdict": "reordered", "ranking": [1, 0, 2, 3]}, RECIPE)["ranking"] == [1, 0, 2, 3]
+
+
 def test_a_human_story_is_kept_only_where_it_is_surely_the_best():
     human = route({judge: scored(10, 2, 6, 4) for judge in JUDGES}, human=0)
     assert settle(human, {"verdict": "confirmed", "ranking": [0]}, RECIPE)["ranking"] == [0, 2, 3, 1]

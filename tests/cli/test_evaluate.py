@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from storyalign.accuracy import top1_report
+from storyalign.cli.data_options import DataChoice
 from storyalign.cli.main import run
+from storyalign.cli.scoring_runs import ScoringOptions, file_name
 from tests.evaluation.scored import instance, rewards_rows, right_in, write_rewards
 
 ITEMS = [instance(n) for n in range(60)]
@@ -240,3 +242,50 @@ def test_a_model_is_scored_first_and_the_second_time_its_rewards_are_there(call,
 def test_an_unknown_model_is_an_error_of_one_line(call, data):
     code, _, err = call("evaluate", "no/such-model", data)
     assert code == 2 and err.count("error: ") == 1 and "no/such-model" in err
+
+
+def test_each_scorer_has_a_rewards_file_of_its_own(tmp_path, monkeypatch):
+    (tmp_path / "here" / "runs" / "a" / "model").mkdir(parents=True)
+    (tmp_path / "runs" / "a" / "model").mkdir(parents=True)
+    (tmp_path / "here" / "runs-a" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    choice = DataChoice("data.jsonl")
+    names = [
+        file_name(scorer, choice, ScoringOptions()) for scorer in ("runs/a/model", "../runs/a/model", "runs-a/model")
+    ]
+    assert len(set(names)) == 3
+    assert file_name("./runs/a/model", choice, ScoringOptions()) == names[0]
+    options = [ScoringOptions(revision="x"), ScoringOptions(mode="x"), ScoringOptions(dtype="bf16")]
+    assert len({file_name("m", choice, own) for own in options} | {file_name("m", choice, ScoringOptions())}) == 4
+
+
+def test_null_scorers_stand_where_rewards_files_stand(call, data, rewards):
+    path = rewards("a", 0.7)
+    for arguments in (
+        ("evaluate", "null:longest", path, data),
+        ("compare", path, "null:longest", data),
+        ("linguistics", "null:longest", data),
+        ("audit", "shortcuts", data, "null:longest"),
+    ):
+        code, _, err = call(*arguments)
+        assert code == 0, (arguments, err)
+    code, _, err = call("evaluate", "null:tallest", data)
+    assert code == 2 and "null:tallest: no such null scorer" in err
+
+
+def test_a_rewards_file_needs_a_name_that_is_read_again(call, data, tmp_path):
+    code, _, err = call("score", "model", data, "--out", "x.r")
+    assert code == 2 and "must end in .jsonl" in err and not (tmp_path / "x.r").exists()
+
+
+def test_groups_that_one_gold_order_cannot_rank_are_scored_for_another(tmp_path):
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+
+    path = judged(tmp_path / "judged.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    scored = load_evaluation_set(path, needs_gold=False, every_story=True)
+    assert {i.id for i in scored.instances} == {row["id"] for row in rows}
+    by_id = {i.id: set(i.stories) for i in scored.instances}
+    for options in ({"score_key": "ranks", "lower_is_better": True},):
+        for item in load_evaluation_set(path, **options).instances:
+            assert set(item.stories) <= by_id[item.id]

@@ -7,8 +7,12 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storyalign.evaluation.best_of_n import best_of_n, sum_up
+from storyalign.evaluation.head_to_head import head_to_head
+from storyalign.records import Instance
 from tests.evaluation.scored import instance, scored_set
 
 STORIES = ["one two", "one", "one two three", "three two one"]
@@ -32,10 +36,10 @@ def test_a_tie_is_decided_by_the_texts_and_not_by_their_places():
     assert other == set(STORIES)
 
 
-def test_stories_without_a_reward_are_not_chosen():
+def test_nothing_is_chosen_where_a_story_has_no_reward():
     rewards = [math.nan, None, -5.0, math.inf]
     choice = best_of_n(lambda p, s: rewards, "p", STORIES)
-    assert choice.chosen == 2 and choice.unscored == (0, 1, 3)
+    assert choice.chosen is None and choice.tied == () and choice.unscored == (0, 1, 3)
     assert best_of_n(lambda p, s: [None] * 4, "p", STORIES).chosen is None
     with pytest.raises(ValueError, match="3 rewards for 4 stories"):
         best_of_n(lambda p, s: [1, 2, 3], "p", STORIES)
@@ -61,6 +65,44 @@ def test_figures_against_an_order():
 
 def test_missing_rewards_are_counted():
     items = [instance(n, size=3) for n in range(2)]
-    scored = scored_set("s", items, lambda item, c: None if item is items[0] or c == 0 else 1.0)
+    scored = scored_set("s", items, lambda item, c: None if item is items[0] and c == 0 else 1.0)
     found = sum_up(items, scored)
-    assert (found.n, found.n_without, found.n_unscored, found.n_ties) == (1, 1, 4, 1)
+    assert (found.n, found.n_without, found.n_unscored, found.n_ties) == (1, 1, 1, 1)
+
+
+def test_a_constant_scorer_is_chance():
+    items = [instance(n, size=4) for n in range(12)]
+    orders = {i.id: [1.0, 1.0, 2.0, 3.0] if n % 3 == 0 else [1.0, 2.0, 3.0, 4.0] for n, i in enumerate(items)}
+    found = sum_up(items, scored_set("s", items, lambda item, c: 0.5), orders)
+    assert found.best.value == pytest.approx((4 * 2 / 4 + 8 * 1 / 4) / 12)
+    assert found.best.value == pytest.approx(found.best_by_chance)
+    assert found.beats.value == pytest.approx(0.5) and found.place == pytest.approx(2.5)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([None, 0.0, 1.0, 2.0]), min_size=4, max_size=4), min_size=2, max_size=5),
+    st.permutations(range(4)),
+)
+def test_the_order_of_candidates_moves_no_figure(rewards, moved):
+    items = [instance(n, size=4) for n in range(len(rewards))]
+    order = [1.0, 2.0, 2.0, 4.0]
+    turned = [Instance(i.id, i.prompt, s[0], s[1:]) for i in items if (s := tuple(i.stories[p] for p in moved))]
+    by_id = {i.id: own for i, own in zip(items, rewards, strict=True)}
+
+    def figures(groups, places):
+        scored = scored_set("s", groups, lambda item, c: by_id[item.id][places[c]])
+        other = scored_set("o", groups, lambda item, c: float(places[c] == 1))
+        orders = {i.id: [order[p] for p in places] for i in groups}
+        one = sum_up(groups, scored, orders).to_json()
+        duel = head_to_head(groups, [scored, other], orders).duels[0].to_json()
+        return _rounded({**one, **{f"duel {key}": value for key, value in duel.items()}})
+
+    assert figures(items, range(4)) == figures(turned, moved)
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {key: _rounded(own) for key, own in value.items()}
+    if isinstance(value, list):
+        return [_rounded(own) for own in value]
+    return round(value, 9) if isinstance(value, float) else value

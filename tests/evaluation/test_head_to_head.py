@@ -100,12 +100,13 @@ def test_groups_without_a_choice_or_an_order_are_counted():
         head_to_head(ITEMS, [A, A], ORDERS)
 
 
-def test_shares_of_groups_that_share_premises_get_a_bootstrap():
+def test_shares_of_groups_that_share_premises_know_it():
     values = np.array([1.0, 1.0, 0.0, 0.0])
     assert share_of(values, ["p", "q", "r", "s"]).ci == pytest.approx((0.1500, 0.8500), abs=1e-4)  # Wilson, 2 of 4
-    assert share_of(values, ["p", "p", "q", "q"]).ci == (0.0, 1.0)
-    low, high = share_of(np.ones(4), ["p", "p", "q", "q"]).ci  # all draws agree: Wilson over 2 premises
-    assert high == 1.0 and low == pytest.approx(1 / (1 + stats.norm.ppf(0.975) ** 2 / 2))
+    low, high = share_of(values, ["p", "p", "q", "q"]).ci  # worth one group: 0.5 +- t / 2 / sqrt(1 + t * t), t = 12.7
+    assert (low, high) == pytest.approx((0.5 - 0.498457, 0.5 + 0.498457), abs=1e-5)
+    low, high = share_of(np.ones(4), ["p", "p", "q", "q"]).ci  # no premise differs: Wilson over 2 premises
+    assert high == 1.0 and low == pytest.approx(1 / (1 + stats.t.ppf(0.975, 1) ** 2 / 2))
 
 
 def test_three_scorers_are_corrected_for_three_pairs():

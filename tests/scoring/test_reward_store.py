@@ -6,6 +6,7 @@ import pytest
 from storyalign.errors import DataError, RowError
 from storyalign.records import Instance, Reward
 from storyalign.scoring.reward_store import open_store, requests_of, row_signature
+from storyalign.text import digest
 
 INSTANCES = [Instance(f"i{n}", f"premise {n}", f"best {n}", (f"other {n}", f"third {n}")) for n in range(3)]
 REQUESTS = list(requests_of(INSTANCES))
@@ -155,3 +156,36 @@ def test_a_file_name_is_no_pattern(tmp_path):
         add(store, [reward(r) for r in REQUESTS])
         assert store.finish("s", REQUESTS, {}, 0).scored == len(REQUESTS)
     assert store.parts == []
+
+
+def test_an_edited_reward_is_scored_again(tmp_path):
+    out = tmp_path / "rewards.jsonl"
+    with open_store(out) as store:
+        add(store, [reward(r) for r in REQUESTS])
+        store.finish("s", REQUESTS, {}, 0)
+    rows = lines(out)
+    rows[4]["reward"] = 9.0
+    del rows[5]["check"]
+    out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    with open_store(out) as store:
+        assert store.changed_rows() == 2
+        known = store.known("s", REQUESTS)
+        assert [r for r in REQUESTS if (r.id, r.candidate) not in known] == REQUESTS[4:6]
+        with pytest.raises(DataError, match="2 rows are missing"):
+            store.finish("s", REQUESTS, {}, len(known))
+        add(store, [reward(r) for r in REQUESTS[4:6]])
+        store.finish("s", REQUESTS, {}, len(known))
+        assert store.changed_rows() == 0
+    assert {row["reward"] for row in lines(out)} == {0.5}
+
+
+def test_rows_written_before_rows_had_a_check_are_trusted_by_the_digest_of_their_file(tmp_path):
+    out = tmp_path / "rewards.jsonl"
+    text = "".join(orjson.dumps(reward(r).to_row()).decode() + "\n" for r in REQUESTS)
+    out.write_text(text)
+    sidecar = out.with_name("rewards.jsonl.scorer.json")
+    sidecar.write_bytes(orjson.dumps({"digest": "s", "rewards": digest(text)}))
+    with open_store(out) as store:
+        assert len(store.known("s", REQUESTS)) == len(REQUESTS)
+        out.write_text(text.replace("0.5", "0.6", 1))
+        assert store.known("s", REQUESTS) == {} and store.changed_rows() == len(REQUESTS)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from storyalign.audit.story_language import StoryLanguage, story_language
-from storyalign.bootstrap import Floats, percentile_interval, premise_totals
+from storyalign.bootstrap import MIN_PREMISES, Floats, percentile_interval, premise_totals
 from storyalign.corpus.story_groups import StoryGroup
 from storyalign.records import Instance
 
@@ -50,7 +50,7 @@ class Measure:
 
     value: float | None
     ci: tuple[float, float] | None
-    """95%, bootstrap over premises; None where the figure rests on one premise."""
+    """95%, bootstrap over premises; None where the figure rests on fewer than ``MIN_PREMISES``."""
     n: float
     """Weight of the stories behind it: a story of a k-fold tie counts 1/k."""
     n_undefined: float
@@ -159,30 +159,30 @@ def _sums(selection: Selection, places: Mapping[str, int], progress: Callable[[]
 
 
 def _describe(selection: Selection, own: Floats, baseline: Floats, premises: list[str]) -> Described:
-    draws = premise_totals(np.hstack([own, baseline]), premises) if len(premises) > 1 else None
+    draws = premise_totals(np.hstack([own, baseline]), premises) if len(premises) >= MIN_PREMISES else None
     total = sum(picked.weight for picked in selection.stories)
     observed = np.hstack([own.sum(axis=0), baseline.sum(axis=0)])[None, :]
     measures = {}
     for column, name in enumerate((*MEASURES, POOLED)):
         value, base = _figure(observed, column)
         behind = total if name == POOLED else float(observed[0, 2 * column + 1])
-        drawn = None if draws is None or _premises(own, column) < 2 else _figure(draws, column)
-        both = None if _premises(baseline, column) < 2 else drawn
+        n_own, n_both = _premises(own, column), min(_premises(own, column), _premises(baseline, column))
+        drawn = None if draws is None else _figure(draws, column)
         measures[name] = Measure(
             value=_number(value),
-            ci=None if drawn is None else percentile_interval(drawn[0]),
+            ci=None if drawn is None else percentile_interval(drawn[0], n_own),
             n=behind,
             n_undefined=max(0.0, round(total - behind, 9)),  # sums of thirds do not meet exactly
             gap=_number(value - base),
-            gap_ci=None if both is None else percentile_interval(both[0] - both[1]),
+            gap_ci=None if drawn is None else percentile_interval(drawn[0] - drawn[1], n_both),
             difference=_number(_relative(value, base)),
-            difference_ci=None if both is None else percentile_interval(_relative(*both)),
+            difference_ci=None if drawn is None else percentile_interval(_relative(*drawn), n_both),
         )
     return Described(selection.name, selection.kind, total, selection.n_unscored, measures)
 
 
 def _premises(sums: Floats, column: int) -> int:
-    """Count the premises that a figure rests on: with one of them there is nothing to draw."""
+    """Count the premises that a figure rests on."""
     weight = 2 * column + 1 if column < len(MEASURES) else 2 * len(MEASURES)
     return int(np.count_nonzero(sums[:, weight]))
 

@@ -116,6 +116,8 @@ def settle(route: Row, verdict: Mapping[str, Any] | None, recipe: Recipe) -> Row
     if route["human"] is not None:
         return _settle_human(route, word, given)
     if word == "unsure" or (word == "confirmed" and given is None):
+        if route["reason"] == "first_place_tied":
+            return Dropped(route["id"], "annotators unsure, and the judges' first place is tied")
         given = judges  # who can't decide leaves the ranking as it is (Appendix C)
     if given is None:
         return Dropped(route["id"], "annotators unsure, and the judges gave no ranking")

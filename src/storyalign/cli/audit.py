@@ -72,15 +72,15 @@ def shortcuts(
 ) -> None:
     """Audit shortcuts; the help text stands in ``register``."""
     from storyalign.audit.shortcuts import audit_shortcuts
+    from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.shortcut_tables import print_shortcuts
     from storyalign.cli.terminal import open_console, say
-    from storyalign.evaluation.scored_sets import read_scored_set
     from storyalign.files import write_json
 
     keep_inputs([data, rewards], json_file)
     choice = DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
     evaluation_set = choice.load()
-    scored = read_scored_set(rewards, evaluation_set, choice.load_as_scored()) if rewards else None
+    scored = scored_sets_of([str(rewards)], choice, evaluation_set)[0] if rewards else None
     report = audit_shortcuts(
         evaluation_set.instances,
         scored.rewards if scored else None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from storyalign.bootstrap import MIN_PREMISES
 from storyalign.cli.terminal import NAMED, new_table, say, shorten
 from storyalign.evaluation.wording import label, p_value, percent, points
 
@@ -49,7 +50,8 @@ def print_comparisons(out: Console, comparisons: Sequence[Comparison], premises:
     say(
         out,
         f"McNemar's test ({methods}) on strict correctness, Holm over {len(comparisons)} pair(s); interval of the "
-        "difference in points, bootstrap over premises. Both must speak before two scorers are told apart.",
+        f"difference in points, bootstrap over premises, none with fewer than {MIN_PREMISES}. Both must speak before "
+        "two scorers are told apart.",
     )
 
 

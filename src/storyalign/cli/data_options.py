@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -45,9 +46,12 @@ class DataChoice(NamedTuple):
         )
 
     def load_as_scored(self) -> EvaluationSet | None:
-        """Load the same data as ``storyalign score`` takes it; None where that is the same set."""
+        """Load the same data as ``storyalign score`` takes it; None where that is the same set.
+
+        Judged groups come from files alone, and only there can the two differ.
+        """
         from storyalign.corpus.evaluation_sets import load_evaluation_set
 
-        if self.score_key is None and not self.assume_human_best:
+        if not Path(self.data).is_file():
             return None
-        return load_evaluation_set(self.data, config=self.config, split=self.split, needs_gold=False)
+        return load_evaluation_set(self.data, needs_gold=False, every_story=True)

@@ -10,7 +10,8 @@ import typer
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
 from storyalign.cli.model_options import BatchTokens, MaxLength, Mode, Precision, Revision, Truncate, TrustRemoteCode
 from storyalign.cli.outputs import keep_inputs
-from storyalign.cli.scoring_runs import ScoringOptions, is_main_process, rewards_of
+from storyalign.cli.scorer_choice import scored_sets_of
+from storyalign.cli.scoring_runs import ScoringOptions, is_main_process
 from storyalign.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -97,11 +98,11 @@ def evaluate(
     from storyalign.files import write_json
 
     evaluation_set = choice.load()
-    rewards = [rewards_of(scorer, choice, options) for scorer in scorers]
+    scored = scored_sets_of(scorers, choice, evaluation_set, options)
     if not is_main_process():
         return
-    scored = _read(rewards, evaluation_set, choice)
-    nulls = [] if no_null_scorers else null_scored_sets(evaluation_set.instances)
+    named = {one.name for one in scored}
+    nulls = [] if no_null_scorers else [n for n in null_scored_sets(evaluation_set.instances) if n.name not in named]
     results = evaluate_scorers(evaluation_set, [*scored, *nulls], ties)
     out = open_console()
     print_results(out, results)
@@ -138,7 +139,7 @@ def compare(
     from storyalign.files import write_json
 
     evaluation_set = choice.load()
-    scored = _read(scorers, evaluation_set, choice)
+    scored = scored_sets_of(scorers, choice, evaluation_set)
     comparisons = compare_scorers(evaluation_set, scored, ties)
     results = evaluate_scorers(evaluation_set, scored, ties)
     out = open_console()
@@ -166,12 +167,6 @@ def _split(
 def _check_ties(ties: str) -> None:
     if ties not in ("split", "strict"):
         raise RecipeError(f"--ties {ties}: unknown; choose split or strict")
-
-
-def _read(paths: list[str], evaluation_set: EvaluationSet, choice: DataChoice) -> list[ScoredSet]:
-    from storyalign.evaluation.scored_sets import read_scored_sets
-
-    return read_scored_sets(paths, evaluation_set, choice.load_as_scored())
 
 
 def _write_reports(

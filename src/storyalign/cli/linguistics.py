@@ -75,12 +75,14 @@ def linguistics(
 
 def _scorers(choice: DataChoice, rewards: list[str], *, nulls: bool) -> tuple[str, str, list[Selection]]:
     from storyalign.audit.linguistics import gold_selection, scorer_selections
-    from storyalign.evaluation.scored_sets import null_scored_sets, read_scored_sets
+    from storyalign.cli.scorer_choice import scored_sets_of
+    from storyalign.evaluation.scored_sets import null_scored_sets
     from storyalign.evaluation.signatures import data_signature, scorer_signature
 
     data = choice.load()
-    scored = read_scored_sets(rewards, data, choice.load_as_scored())
-    shown = [*scored, *(null_scored_sets(data.instances) if nulls else [])]
+    scored = scored_sets_of(rewards, choice, data)
+    named = {one.name for one in scored}
+    shown = [*scored, *(n for n in null_scored_sets(data.instances) if nulls and n.name not in named)]
     selections = [gold_selection(data.instances)]
     for one in shown:
         selections += scorer_selections(one.name, data.instances, one.rewards)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from storyalign.bootstrap import MIN_PREMISES
 from storyalign.cli.terminal import new_table, say
 from storyalign.evaluation.wording import NO_FIGURE, label, story_count
 
@@ -67,8 +68,9 @@ def print_linguistics(out: Console, name: str, rows: Sequence[Described], signat
     say(
         out,
         f"Kurtosis is Eq. 6 over words, one value a story, averaged; pooled: over all sentences together. Differences "
-        f"are relative to {base}; * marks gaps whose 95% interval (bootstrap over premises) leaves zero out. A story "
-        "of a k-fold tie counts 1/k. No kurtosis: fewer than 4 sentences, or all equally long.",
+        f"are relative to {base}; * marks gaps whose 95% interval (bootstrap over premises, none with fewer "
+        f"than {MIN_PREMISES}) leaves zero out. A story of a k-fold tie counts 1/k. No kurtosis: fewer than 4 "
+        "sentences, or all equally long.",
     )
     for line in signature.splitlines():
         say(out, line)

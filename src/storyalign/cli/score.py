@@ -72,6 +72,8 @@ def score(
         raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
     if truncate not in (None, "head", "tail", "middle"):
         raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
+    if out.suffix != ".jsonl" and not out.is_dir():
+        raise RecipeError(f"--out {out}: the name of a rewards file must end in .jsonl, as {out.name}.jsonl does")
     keep_inputs([data, model], out)
 
     from storyalign.corpus.evaluation_sets import load_evaluation_set
@@ -87,7 +89,7 @@ def score(
         with ExitStack() as stack:
             held = processes.together(lambda: stack.enter_context(open_store(out, fresh=fresh)), only_main=True)
             store = held or RewardStore(out)
-            evaluation_set = load_evaluation_set(data, config=config, split=split, needs_gold=False)
+            evaluation_set = load_evaluation_set(data, config=config, split=split, needs_gold=False, every_story=True)
             scorer = open_scorer(
                 model,
                 out,
@@ -140,6 +142,11 @@ def _say_what_is_replaced(store: RewardStore, scorer: str) -> None:
     before = store.settings()
     if before is not None and before.get("digest") != scorer:
         typer.echo(f"{store.path}: holds rewards of other settings; they are replaced when this run ends", err=True)
+    if changed := store.changed_rows():
+        typer.echo(
+            f"{store.path}: {changed} rows were changed after they were written, or have no check; scored again",
+            err=True,
+        )
 
 
 def _report(out: Path, counts: Counts, speed: float) -> None:

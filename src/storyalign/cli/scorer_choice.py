@@ -27,7 +27,7 @@ def scored_sets_of(
     options: ScoringOptions | None = None,
     folder: Path = FOLDER,
 ) -> list[ScoredSet]:
-    """Give every scorer's rewards for the data, in the order of the names.
+    """Return the rewards of every scorer for the data, in the order of the names, each scorer once.
 
     Args:
         scorers: as the user named them.
@@ -46,9 +46,11 @@ def scored_sets_of(
     if unknown := [name for name in scorers if name.startswith(NULL_PREFIX) and name not in nulls]:
         raise RecipeError(f"{unknown[0]}: no such null scorer; there are {', '.join(nulls)}")
     asked = options or ScoringOptions()
-    files = [rewards_of(name, choice, _fitting(name, asked), folder) for name in scorers if name not in nulls]
-    read = iter(read_scored_sets(files, data, choice.load_as_scored()) if files else [])
-    return [nulls[name] if name in nulls else next(read) for name in scorers]
+    files = {name: rewards_of(name, choice, _fitting(name, asked), folder) for name in scorers if name not in nulls}
+    distinct = list(dict.fromkeys(files.values()))  # two ways to write one model are one scorer
+    read = dict(zip(distinct, read_scored_sets(distinct, data, choice.load_as_scored()), strict=True)) if files else {}
+    found = {files.get(name, name): nulls.get(name) or read[files[name]] for name in scorers}
+    return list(found.values())
 
 
 def check_scorers(scorers: Sequence[str]) -> None:

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from storyalign.text import digest
+
 if TYPE_CHECKING:
     from storyalign.cli.data_options import DataChoice
 
@@ -41,7 +43,7 @@ def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions, folder:
         return scorer
     from storyalign.cli.score import score
 
-    out = folder / f"{_slug(scorer)}--{_slug(choice.data)}{_settings(choice, options)}.jsonl"
+    out = folder / file_name(scorer, choice, options)
     score(scorer, choice.data, out, config=choice.config, split=choice.split, **options._asdict())
     return str(out)
 
@@ -51,11 +53,19 @@ def is_main_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _settings(choice: DataChoice, options: ScoringOptions) -> str:
-    """Name the settings that differ from the usual ones, so that two settings never share a file."""
-    parts = (choice.config, choice.split, options.revision, options.max_length, options.truncate, options.mode)
-    named = [str(part) for part in parts if part is not None]
-    return "".join(f"--{_slug(part)}" for part in [*named, *([options.dtype] if options.dtype != "fp32" else [])])
+def file_name(scorer: str, choice: DataChoice, options: ScoringOptions) -> str:
+    """Name a rewards file in words, and by a digest that is unique per scorer, data and settings."""
+    which = (choice.config, choice.split, options.revision, options.max_length, options.truncate, options.mode)
+    parts = [*which, None if options.dtype == "fp32" else options.dtype]
+    words = [scorer, choice.data, *(str(part) for part in parts if part is not None)]
+    places = [_place(scorer), _place(choice.data), *map(str, parts)]
+    return f"{'--'.join(map(_slug, words))}--{digest(*places)[:8]}.jsonl"
+
+
+def _place(name: str) -> str:
+    """Return what is on this disk by its whole path, and anything else as it is."""
+    path = Path(name).expanduser()
+    return str(path.resolve()) if path.exists() else name
 
 
 def _slug(name: str) -> str:

@@ -21,6 +21,7 @@ from storyalign.corpus.judged_groups import (
     overall_key,
     read_judged_groups,
     score_keys,
+    with_the_rest,
 )
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, read_jsonl
@@ -58,6 +59,7 @@ def load_evaluation_set(
     lower_is_better: bool = False,
     assume_human_best: bool = False,
     needs_gold: bool = True,
+    every_story: bool = False,
 ) -> EvaluationSet:
     """Load a benchmark from wherever it is.
 
@@ -71,6 +73,8 @@ def load_evaluation_set(
         lower_is_better: the lowest ``score_key`` is the best.
         assume_human_best: judged groups only: the human story is the chosen one, whatever the scores say.
         needs_gold: with False, judged groups without a gold order are loaded in the order of the file.
+        every_story: with ``needs_gold=False``, keep the groups and stories of judged groups that this gold order cannot
+            rank, behind those that it can: what has to be scored so that any gold order can be evaluated.
 
     Raises:
         RowError: a row is broken, or an id comes twice.
@@ -86,7 +90,7 @@ def load_evaluation_set(
         if first is None:
             raise DataError(f"{path}: the file is empty")
         if is_judged_group(first.row):
-            return _from_groups(path, best, needs_gold)
+            return _from_groups(path, best, needs_gold, every_story)
         name, rows = path.name, read_jsonl(path)
     else:
         name, rows = open_dataset(data, config, split, revision)
@@ -153,7 +157,7 @@ def _evaluation_set(
     return EvaluationSet(instances, content, name, dropped or Counter(), has_gold)
 
 
-def _from_groups(path: Path, best: Best, needs_gold: bool) -> EvaluationSet:
+def _from_groups(path: Path, best: Best, needs_gold: bool, every_story: bool) -> EvaluationSet:
     if best.score_key == RANKS and not best.lower_is_better:
         raise RecipeError(f"{path}: {RANKS} holds places, 1 is the best; add --lower-is-better")
     if best.lower_is_better and best.score_key is None:
@@ -169,6 +173,8 @@ def _from_groups(path: Path, best: Best, needs_gold: bool) -> EvaluationSet:
         if needs_gold:
             raise DataError(f"{path}: no gold order, so no accuracy: {_why(groups, ordered)}; {_advice(groups)}")
         how, ordered = None, [in_file_order(group) for group in groups]
+    if every_story:
+        ordered = [with_the_rest(group, o) for group, o in zip(groups, ordered, strict=True)]
     dropped = Counter(o.dropped for o in ordered if o.dropped)
     for o in ordered:
         dropped.update(o.left_out)

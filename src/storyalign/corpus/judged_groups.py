@@ -196,6 +196,18 @@ def in_file_order(group: JudgedGroup) -> Ordered:
     return _keep(list(group.candidates), Counter())
 
 
+def with_the_rest(group: JudgedGroup, ordered: Ordered) -> Ordered:
+    """Add the stories with a text that an order left out, each text once."""
+    rest = {c.story: c for c in reversed(group.candidates) if c.story is not None}
+    ranked = {c.story for c in ordered.candidates}
+    candidates = (*ordered.candidates, *(c for story, c in reversed(rest.items()) if story not in ranked))
+    if len(candidates) < 2:
+        return _dropped(TOO_FEW_TEXTS)
+    without = Counter({NO_TEXT: sum(c.story is None for c in group.candidates)})
+    without[REPEATED] = len(group.candidates) - len(candidates) - without[NO_TEXT]
+    return Ordered(candidates, None, +without)
+
+
 def _human_first(group: JudgedGroup, best: Best) -> Ordered:
     humans = [c for c in group.candidates if c.human]
     if len(humans) != 1:

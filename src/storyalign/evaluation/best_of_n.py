@@ -1,4 +1,9 @@
-"""Best of N: a scorer chooses one of several stories for a premise (section 5)."""
+"""Best of N: a scorer chooses one of several stories for a premise (section 5).
+
+Ties and missing rewards count as in every other table: stories that share the highest reward are chosen in equal parts,
+and a group with a missing reward has no choice and is counted. One story has to be read or judged all the same: it is
+drawn by the texts, never by position.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Any, NamedTuple
 
 from scipy import stats
 
-from storyalign.evaluation.head_to_head import Orders, Share, share_of
+from storyalign.evaluation.head_to_head import Orders, Share, choice_shares, share_of
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.records import Instance
 from storyalign.text import count_words, digest
@@ -22,19 +27,19 @@ class Choice(NamedTuple):
     """What a scorer chooses of the stories for one premise."""
 
     chosen: int | None
-    """Index of the story; None where no story has a reward."""
+    """Index of the story; None where a story has no reward, since it might have been the best."""
     rewards: tuple[float | None, ...]
     tied: tuple[int, ...]
     """All stories that share the highest reward, the chosen one among them; one where there is no tie."""
     unscored: tuple[int, ...]
-    """Stories without a reward: they could not be chosen."""
+    """Stories without a reward."""
 
 
 def best_of_n(scorer: Scorer, premise: str, stories: Sequence[str]) -> Choice:
     """Let a scorer choose.
 
-    A story without a reward cannot be chosen. Of equal highest rewards the choice falls by a draw that depends on the
-    texts alone, never on the order in which the stories came.
+    Nothing is chosen where a story has no reward: it might have been the best. Of equal highest rewards the choice
+    falls by a draw that depends on the texts alone, never on the order in which the stories came.
 
     Args:
         scorer: any callable; see ``Scorer``. What ``storyalign.scoring.reward_models.load_scorer`` gives is one.
@@ -57,11 +62,11 @@ def best_of_n(scorer: Scorer, premise: str, stories: Sequence[str]) -> Choice:
 
 def choose(premise: str, stories: Sequence[str], rewards: Sequence[float | None]) -> Choice:
     """Choose by rewards that are there already; see ``best_of_n``."""
-    known = [reward for reward in rewards if reward is not None]
     unscored = tuple(place for place, reward in enumerate(rewards) if reward is None)
-    if not known:
+    shares = choice_shares(rewards)
+    if shares is None:
         return Choice(None, tuple(rewards), (), unscored)
-    tied = tuple(place for place, reward in enumerate(rewards) if reward == max(known))
+    tied = tuple(place for place, share in enumerate(shares) if share)
     chosen = min(tied, key=lambda place: digest("draw between equal rewards", premise, stories[place]))
     return Choice(chosen, tuple(rewards), tied, unscored)
 
@@ -81,13 +86,13 @@ class BestOfN:
     n: int
     """Premises with a choice."""
     n_without: int
-    """Premises in which no story has a reward."""
+    """Premises in which a story has no reward."""
     n_unscored: int
     """Stories without a reward."""
     n_ties: int
     """Premises in which several stories share the highest reward."""
     words: float | None
-    """Mean words of the chosen stories."""
+    """Mean words of the chosen stories; of a tie, the mean of the tied ones."""
     words_all: float
     """Mean words of all stories that could be chosen."""
     n_ordered: int
@@ -123,15 +128,16 @@ def sum_up(instances: Sequence[Instance], scored: ScoredSet, orders: Orders | No
         orders: instance id -> a value for each story, lower is better.
     """
     choices = choices_of(instances, scored)
-    chosen = [(i, c.chosen) for i in instances if (c := choices[i.id]).chosen is not None]
-    ordered = [(i, orders[i.id], place) for i, place in chosen if place is not None and orders and i.id in orders]
+    chosen = [(i, c.tied) for i in instances if (c := choices[i.id]).tied]
+    ordered = [(i, orders[i.id], tied) for i, tied in chosen if orders and i.id in orders]
     premises = [i.prompt for i, _, _ in ordered]
-    places = [float(stats.rankdata(order)[place]) for _, order, place in ordered]
-    best = [float(order[place] == min(order)) for _, order, place in ordered]
+    # Stories that share the highest reward are chosen in equal parts, so each figure is a mean over them.
+    places = [float(stats.rankdata(order)[list(tied)].mean()) for _, order, tied in ordered]
+    best = [sum(order[place] == min(order) for place in tied) / len(tied) for _, order, tied in ordered]
     # With k stories a place of p means that k - p of the k - 1 others stand below, equal ones by halves.
     beats = [(len(order) - p) / (len(order) - 1) for (_, order, _), p in zip(ordered, places, strict=True)]
     by_chance = [list(order).count(min(order)) / len(order) for _, order, _ in ordered]
-    words = [count_words(i.stories[place]) for i, place in chosen if place is not None]
+    words = [math.fsum(count_words(i.stories[place]) for place in tied) / len(tied) for i, tied in chosen]
     all_words = [count_words(story) for i in instances for story in i.stories]
     return BestOfN(
         name=scored.name,

@@ -35,7 +35,7 @@ class Comparison:
     difference: float | None
     """``accuracy_a - accuracy_b``."""
     ci: tuple[float, float] | None
-    """95% of the difference, bootstrap over premises; None with a single premise."""
+    """95% of the difference, bootstrap over premises; None with fewer than ``MIN_PREMISES``."""
     both_right: int
     only_a: int
     only_b: int

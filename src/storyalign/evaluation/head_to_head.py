@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from storyalign.accuracy import wilson_interval
-from storyalign.bootstrap import Floats, bootstrap_interval
+from storyalign.bootstrap import Floats, share_interval
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.evaluation.significance import holm
@@ -238,15 +237,5 @@ def _net_wins(shares: Floats, premises: Sequence[str]) -> list[float]:
 
 
 def share_of(values: Floats, premises: Sequence[str]) -> Share:
-    """Average values between 0 and 1, with a 95% interval.
-
-    Wilson's where each group has a premise of its own or where all draws agree, a bootstrap over premises otherwise.
-    """
-    mean, n_premises = float(values.mean()), len(set(premises))
-    interval = None
-    if n_premises < len(values):
-        columns = np.column_stack([values, np.ones(len(values))])
-        interval = bootstrap_interval(columns, premises, lambda totals: totals[:, 0] / totals[:, 1])
-    if interval is None or interval[1] - interval[0] < 1e-9:
-        interval = wilson_interval(min(1.0, mean), n_premises)
-    return Share(mean, interval)
+    """Average values between 0 and 1, with the 95% interval of ``share_interval``."""
+    return Share(float(values.mean()), share_interval(values, premises))

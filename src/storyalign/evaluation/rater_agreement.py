@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from storyalign.bootstrap import SEED, Floats, percentile_interval
+from storyalign.bootstrap import MIN_PREMISES, SEED, Floats, percentile_interval
 from storyalign.corpus.human_rankings import HumanRankings, Scale
 from storyalign.krippendorff_alpha import krippendorff_alpha
 
@@ -21,7 +21,7 @@ class Agreement(NamedTuple):
     alpha: float | None
     """None with fewer than two annotators, or where all gave every story the same value."""
     ci: tuple[float, float] | None
-    """95%, bootstrap over groups; None with one group."""
+    """95%, bootstrap over groups; None with fewer than ``MIN_PREMISES`` groups."""
     scale: str
     n_groups: int
     """Groups that at least two annotators judged."""
@@ -42,13 +42,13 @@ def rater_agreement(rankings: HumanRankings) -> Agreement:
     n_stories = sum(block.shape[1] for block in blocks)
     alpha = _alpha(blocks, rankings.scale)
     ci = None
-    if alpha is not None and len(blocks) > 1:
+    if alpha is not None and len(blocks) >= MIN_PREMISES:
         generator = np.random.default_rng(SEED)
         drawn = [
             _alpha([blocks[i] for i in generator.integers(len(blocks), size=len(blocks))], rankings.scale)
             for _ in range(DRAWS)
         ]
-        ci = percentile_interval(np.array([np.nan if value is None else value for value in drawn]))
+        ci = percentile_interval(np.array([np.nan if value is None else value for value in drawn]), len(blocks))
     return Agreement(alpha, ci, rankings.scale, len(blocks), n_stories, dict(counts))
 
 

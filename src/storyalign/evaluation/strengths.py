@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from storyalign.bootstrap import Floats, percentile_interval, premise_totals
+from storyalign.bootstrap import MIN_PREMISES, Floats, percentile_interval, premise_totals
 
 DRAWS = 400
 
@@ -22,7 +22,7 @@ class Strength(NamedTuple):
     strength: float
     """Log-odds, 0 being the mean of all scorers; a beats b with the sigmoid of the difference."""
     ci: tuple[float, float] | None
-    """95%, bootstrap over premises; None with one premise."""
+    """95%, bootstrap over premises; None with fewer than ``MIN_PREMISES``."""
 
 
 def strengths(names: Sequence[str], pairs: Pairs) -> tuple[list[Strength], str | None]:
@@ -41,7 +41,7 @@ def strengths(names: Sequence[str], pairs: Pairs) -> tuple[list[Strength], str |
         return [], "a scorer, or a set of them, never lost to the others or never won: its strength has no bound"
     premises = sorted({premise for _, own in pairs.values() for premise in own})
     drawn: Floats | None = None
-    if len(premises) > 1:
+    if len(premises) >= MIN_PREMISES:
         columns = np.zeros((len(premises), 4 * len(pairs)))
         places = {premise: place for place, premise in enumerate(premises)}
         for at, (shares, own) in enumerate(pairs.values()):
@@ -50,7 +50,7 @@ def strengths(names: Sequence[str], pairs: Pairs) -> tuple[list[Strength], str |
         fits = [_fit(names, list(pairs), draw) for draw in draws]
         drawn = np.array([np.full(len(names), np.nan) if fit is None else fit for fit in fits])
     found = [
-        Strength(name, float(fitted[i]), None if drawn is None else percentile_interval(drawn[:, i]))
+        Strength(name, float(fitted[i]), None if drawn is None else percentile_interval(drawn[:, i], len(premises)))
         for i, name in enumerate(names)
     ]
     return sorted(found, key=lambda s: -s.strength), None

@@ -5,13 +5,16 @@
 processes. A row is used again exactly when its id, candidate and signature match, so a changed story alone is scored
 again, and rewards of another scorer or other settings never come back. The end of a run puts all rows in the order of
 the data, with ``rewards.jsonl.scorer.json`` beside them: the settings in readable form.
+
+Every row carries ``check``, the digest of its other fields. A row that was changed after it was written is scored
+again. Files written before rows had a check are trusted where the digest of the whole file in the settings still fits.
 """
 
 from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +22,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from storyalign.errors import DataError, RowError
-from storyalign.files import atomic_path, held, read_jsonl, write_json, writing
-from storyalign.records import BadRow, Instance, Reward
+from storyalign.files import Line, atomic_path, held, read_jsonl, write_json, writing
+from storyalign.records import BadRow, Instance, Reward, row_digest
 from storyalign.text import digest
 
 
@@ -55,6 +58,16 @@ def requests_of(instances: Iterable[Instance], *, with_rivals: bool = False) -> 
 def row_signature(scorer: str, prompt: str, story: str, rivals: Sequence[str] = ()) -> str:
     """Hash everything that shaped one reward: the scorer's digest, the two texts, and the rivals where they count."""
     return digest(scorer, prompt, story, *rivals)
+
+
+def reward_line(reward: Reward) -> bytes:
+    """Return a row as a line of the rewards file, with the digest of its fields under ``check``."""
+    row = reward.to_row()
+    return orjson.dumps({**row, "check": row_digest(row)}, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _is_intact(row: Mapping[str, Any]) -> bool:
+    return row_digest({key: value for key, value in row.items() if key != "check"}) == row.get("check")
 
 
 class RewardStore:
@@ -96,8 +109,12 @@ class RewardStore:
                 if data and not data.endswith(b"\n"):
                     handle.truncate(data.rfind(b"\n") + 1)
 
+    def changed_rows(self) -> int:
+        """Count the rows that are not as a run wrote them; they are scored again."""
+        return sum(not intact for _, intact in self._lines())
+
     def known(self, scorer: str, requests: Iterable[Request]) -> dict[tuple[str, int], Reward]:
-        """Find the rows that need no scoring again; failed calls are not among them, they are tried once more.
+        """Find the rows that need no scoring again: neither failed calls nor rows changed since they were written.
 
         Raises:
             RowError: a line is no row of a rewards file.
@@ -138,7 +155,7 @@ class RewardStore:
         scored = sum(row.status == "scored" for row in rows)
         counts = Counts(scored, len(rows) - scored, sum(row.truncated for row in rows), reused)
         statuses = dict(sorted(Counter(row.status for row in rows).items()))
-        data = b"".join(orjson.dumps(row.to_row(), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+        data = b"".join(map(reward_line, rows))
         with atomic_path(self.path) as temporary:
             temporary.write_bytes(data)
             write_json(
@@ -156,14 +173,24 @@ class RewardStore:
         return counts
 
     def _rows(self) -> Iterator[Reward]:
-        for path in (self.path, *self.parts):
-            if not path.is_file():
+        for line, intact in self._lines():
+            if not intact:
                 continue
-            for line in read_jsonl(path):
-                try:
-                    yield Reward.from_row(line.row)
-                except BadRow as error:
-                    raise line.error(f"{error}; --fresh scores everything again") from error
+            try:
+                yield Reward.from_row(line.row)
+            except BadRow as error:
+                raise line.error(f"{error}; --fresh scores everything again") from error
+
+    def _lines(self) -> Iterator[tuple[Line, bool]]:
+        """Yield each row, and whether it is as a run wrote it."""
+        for path in (self.path, *self.parts):
+            if path.is_file():
+                whole = path == self.path and self._is_whole()
+                yield from ((line, whole or _is_intact(line.row)) for line in read_jsonl(path))
+
+    def _is_whole(self) -> bool:
+        written = (self.settings() or {}).get("rewards")
+        return written is not None and written == digest(self.path.read_text(encoding="utf-8"))
 
 
 class Appender:
@@ -174,7 +201,7 @@ class Appender:
 
     def add(self, rewards: Iterable[Reward]) -> None:
         """Write one batch."""
-        lines = b"".join(orjson.dumps(r.to_row(), option=orjson.OPT_APPEND_NEWLINE) for r in rewards)
+        lines = b"".join(map(reward_line, rewards))
         with writing(self._handle.name):
             self._handle.write(lines)
             self._handle.flush()

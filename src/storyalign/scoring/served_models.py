@@ -79,7 +79,6 @@ class ServedModelScorer:
         self.signature: dict[str, Any] = {
             "kind": "reward_model",
             "model": model,
-            "served_by": self._url,
             "revision": revision,
             "template": template_digest(tokenizer),
             "dtype": "of the server",
