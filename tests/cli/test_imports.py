@@ -108,9 +108,34 @@ def test_groups_that_are_dropped_are_read_and_stories_that_are_left_out_are_name
         "import", "benchmark", "judged-groups", path, "--score-key", "q", "--language", "en", "--out", out
     )
     assert done.returncode == 0, done.stderr
-    assert "read 2, kept 1, dropped 1\n" in done.stdout
+    assert "read 2, kept 1, dropped 1, left out 1 stories of groups\n" in done.stdout
     assert "dropped 1: groups in which stories share the best score" in done.stdout
     assert "left out 1 of the groups' stories: candidates without a rating" in done.stdout
+
+
+def test_notices_in_the_place_of_a_rejected_story_are_counted(tmp_path: Path) -> None:
+    tide = "The tide turned before the bell rang, and nobody spoke of the rope."
+    notices = ["[ Removed by reddit in response to a copyright notice. ]", "**[removed]**", "I can't help with that."]
+    rows = [{"prompt": f"Tide {n}", "chosen": f"{tide} {n}", "rejected": text} for n, text in enumerate(notices)]
+    rows.append({"prompt": "Tide 3", "chosen": f"{tide} 3", "rejected": "It was a wet day in the harbour."})
+    out = tmp_path / "o.jsonl"
+    done = storyalign("import", "pairs", "trl", write_rows(tmp_path / "p.jsonl", rows), "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "read 4, kept 1, dropped 3\n" in done.stdout
+    assert "dropped 2: rejected: deleted by its author or a moderator" in done.stdout
+    assert "dropped 1: rejected: a model's refusal stored as a story" in done.stdout
+
+    groups = [  # the first group keeps one of four rejected stories, the second loses both
+        {"p": "Tide 0", "c": f"{tide} 0", "r": [*notices, "It was a wet day in the harbour."]},
+        {"p": "Tide 1", "c": f"{tide} 1", "r": ["[deleted]", "[ Removed by Reddit ]"]},
+    ]
+    (tmp_path / "m.yaml").write_text("columns: {prompt: p, chosen: c, rejected: r}")
+    path = write_rows(tmp_path / "g.jsonl", groups)
+    done = storyalign("import", "benchmark", "columns", path, "--mapping", tmp_path / "m.yaml", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "read 2, kept 1, dropped 1, left out 5 stories of groups\n" in done.stdout
+    assert "left out 4 of the groups' stories: rejected: deleted by its author or a moderator" in done.stdout
+    assert "left out 1 of the groups' stories: rejected: a model's refusal stored as a story" in done.stdout
 
 
 def test_contradicted_pairs_are_kept_only_on_request(tmp_path: Path) -> None:

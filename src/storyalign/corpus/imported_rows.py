@@ -49,8 +49,8 @@ def clean_pairs(
 def clean_instances(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iterator[Instance]:
     """Turn what a reader gives into groups with one chosen story.
 
-    A rejected story that is empty, an error, or repeats another but for white space is left out and counted; without
-    any the group is dropped.
+    A rejected story that is empty, an error, or repeats another but for white space is left out and counted, also
+    where none is left and the group is dropped.
 
     Args:
         lines: rows with names of ``column_mapping.INSTANCE_FIELDS``.
@@ -140,9 +140,9 @@ def _instance(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> Instance 
         else:
             keys.add(text_key(story))
             kept[story] = writers[number] if writers else None
+    tally.left_out.update(left_out)
     if not kept:
         return f"{TOO_FEW} ({', '.join(left_out)})" if left_out else TOO_FEW
-    tally.left_out.update(left_out)
     row = {
         **_known(raw),
         **_origin(raw, origin, chosen),

@@ -24,7 +24,7 @@ class Tally:
     dropped: Counter[str] = field(default_factory=Counter)
     """Rows by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Stories that kept groups go on without, by reason."""
+    """Stories removed from groups, by reason, whether or not enough of the group is left to keep it."""
     renamed: Counter[str] = field(default_factory=Counter)
     """Rows whose id an earlier row has, by that id; each got one of its own."""
     rules: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,8 @@ class Tally:
 
     def lines(self) -> Iterator[str]:
         """Give the counts as lines for people, the most frequent reason first."""
-        yield f"read {self.read:,}, kept {self.kept:,}, dropped {self.dropped.total():,}"
+        stories = f", left out {n:,} stories of groups" if (n := self.left_out.total()) else ""
+        yield f"read {self.read:,}, kept {self.kept:,}, dropped {self.dropped.total():,}{stories}"
         for reason, n in self.dropped.most_common():
             places = self.examples.get(reason, [])
             yield f"  dropped {n:,}: {reason}" + (f" ({', '.join(places)}{', ...' if n > len(places) else ''})")
