@@ -1,114 +1,129 @@
-"""Where a step's pipeline runs: in this process, or on a cluster through datatrove's executors."""
+"""A step on a cluster: datatrove submits the jobs and starts vLLM beside each; the calls are made as everywhere."""
+
+# mypy: disable-error-code="misc"
+# (datatrove has no type hints, so its classes are Any to the checker.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from datatrove.pipeline.inference.run_inference import InferenceConfig
-from datatrove.pipeline.inference.servers import InferenceServer
-from datatrove.pipeline.inference.types import ServerError
+from datatrove.pipeline.base import PipelineStep
 
-from storyalign.errors import EndpointError, RecipeError
+from storyalign.errors import RecipeError
 from storyalign.llm.budget import Budget
 from storyalign.llm.clusters import Cluster
 from storyalign.llm.endpoint import Endpoint
-from storyalign.llm.reply_log import Outcome
-from storyalign.llm.step_pipeline import PendingRows, StepRunner
-from storyalign.llm.step_servers import EndpointSession, VllmSession
+from storyalign.llm.reply_log import ReplyLog
+from storyalign.llm.step_calls import ask_rows
+from storyalign.llm.step_runs import requests_of
 from storyalign.llm.steps import Step
 
-Pipeline = list[Any]
-"""datatrove's: a list of links."""
+
+class StepShare(PipelineStep):
+    """One task's share of the rows of a step; each task appends to a reply log of its own.
+
+    Args:
+        step: what to ask and how to read the reply.
+        source: a JSONL file of rows.
+        endpoint: whom to ask; with a cluster that starts vLLM, its model and sampling.
+        folder: of the reply logs.
+        limit: use only so many rows from the start of the source.
+        cluster: how the jobs run.
+    """
+
+    name = "step"
+    type = "storyalign"
+
+    def __init__(self, step: Step, source: Path, endpoint: Endpoint, folder: Path, limit: int | None, cluster: Cluster):
+        super().__init__()
+        self.step, self.source, self.endpoint = step, source.resolve(), endpoint
+        self.folder, self.limit, self.cluster = folder.resolve(), limit, cluster
+
+    def run(self, data: object, rank: int = 0, world_size: int = 1) -> None:
+        """Ask about every row whose number is this task's, as datatrove's executors call it."""
+        asyncio.run(self._run(rank, world_size))
+
+    async def _run(self, rank: int, world_size: int) -> None:
+        log = ReplyLog(self.folder)
+        rows = (
+            (row, request)
+            for number, (row, request) in enumerate(requests_of(self.step, self.source, self.endpoint, self.limit))
+            if number % world_size == rank and not log.finished(row["id"], request)
+        )
+        async with AsyncExitStack() as open_servers:
+            endpoint = self.endpoint
+            if self.cluster.server == "vllm":
+                url = await _start_vllm(endpoint.model, self.cluster, rank, open_servers)
+                endpoint = replace(endpoint, url=url, key_variable=None)
+            budget = Budget(None, endpoint.known_price)
+            await ask_rows(self.step, rows, endpoint, self.folder / f"{rank:05d}.jsonl", budget)
 
 
-def pipeline_of(
-    step: Step,
-    source: Path,
-    endpoint: Endpoint,
-    folder: Path,
-    limit: int | None = None,
-    *,
-    budget: Budget | None = None,
-    kept: Callable[[Outcome], None] | None = None,
-    cluster: Cluster | None = None,
-) -> Pipeline:
-    """Put both links together; with a cluster the server is the one that it asks for, and there is no cost limit."""
-    money = budget or Budget(None, endpoint.known_price)
-    config: dict[str, Any] = {}
-    server: type[EndpointSession] | type[VllmSession] = EndpointSession
-    if cluster is not None and cluster.server == "vllm":
-        server = VllmSession
-        config = {"server_type": "vllm", "model_max_context": cluster.max_context, "tp": cluster.tensor_parallel}
-
-    def open_server(settings: InferenceConfig, rank: int) -> InferenceServer:
-        return server(settings, rank, endpoint, money)
-
-    runner = StepRunner(step, endpoint, folder.resolve(), open_server=open_server, kept=kept, **config)
-    return [PendingRows(step, source.resolve(), endpoint, folder.resolve(), limit), runner]
-
-
-def run_here(pipeline: Pipeline) -> None:
-    """Run to the end in this process, link after link as datatrove's executors do.
-
-    Its ``LocalPipelineExecutor`` does the same for one task, but starts a manager process first that lives on when the
-    run is killed (seen with 0.10.1), and copies the pipeline, and with it the budget.
+async def _start_vllm(model: str, cluster: Cluster, rank: int, open_servers: AsyncExitStack) -> str:
+    """Start datatrove's vLLM server and return its address once it answers.
 
     Raises:
-        EndpointError: no call can succeed, or too many failed in a row.
+        ServerError: it does not start.
     """
-    from loguru import logger
+    from datatrove.pipeline.inference.run_inference import InferenceConfig
+    from datatrove.pipeline.inference.servers import VLLMServer
 
-    logger.disable("datatrove")  # it would tell the whole prompt of a failed call
-    rows, runner = pipeline
-    try:
-        runner.run(rows(None, 0, 1), 0, 1)
-    except ServerError as error:
-        if isinstance(error.error, EndpointError):
-            raise error.error from None
-        raise
+    class Address(VLLMServer):
+        """Answers a request with its address; datatrove holds requests back until the server is ready."""
+
+        async def _make_request(self, payload: dict[str, Any]) -> dict[str, Any]:
+            return {"url": f"{self.get_base_url()}/v1"}
+
+    config = InferenceConfig(
+        server_type="vllm",
+        model_name_or_path=model,
+        model_max_context=cluster.max_context,
+        tp=cluster.tensor_parallel,
+        model_kwargs={"trust-remote-code": False},  # datatrove asks for it; the last word on the command line counts
+    )
+    server = await open_servers.enter_async_context(Address(config, rank))
+    answer: dict[str, str] = await server.make_request({})
+    return answer["url"]
 
 
-def submit(pipeline: Pipeline, cluster: Cluster, logs: Path) -> None:
-    """Hand the pipeline to a cluster; returns once the jobs are submitted (Slurm) or have ended (Ray).
+def submit(share: StepShare, logs: Path) -> None:
+    """Hand the shares of a step to a cluster; return once the jobs are submitted (Slurm) or have ended (Ray).
 
     Raises:
         RecipeError: the cluster's commands, or ray, are not on this machine.
     """
+    cluster = share.cluster
+    settings = {
+        "tasks": cluster.tasks,
+        "workers": cluster.workers,
+        "cpus_per_task": cluster.cpus_per_task,
+        "gpus_per_task": cluster.gpus_per_task,
+        "mem_per_cpu_gb": cluster.mem_per_cpu_gb,
+        "logging_dir": str(logs.resolve()),
+        "skip_completed": False,
+    }
     if cluster.kind == "ray":
         if find_spec("ray") is None:
             raise RecipeError("--executor ray: ray is not installed; run: pip install 'datatrove[ray]'")
         from datatrove.executor.ray import RayPipelineExecutor
 
-        RayPipelineExecutor(
-            pipeline,
-            tasks=cluster.tasks,
-            workers=cluster.workers,
-            cpus_per_task=cluster.cpus_per_task,
-            gpus_per_task=cluster.gpus_per_task,
-            mem_per_cpu_gb=cluster.mem_per_cpu_gb,
-            logging_dir=str(logs),
-            skip_completed=False,
-        ).run()
+        RayPipelineExecutor([share], **settings).run()
         return
     from datatrove.executor import SlurmPipelineExecutor
 
     executor = SlurmPipelineExecutor(
-        pipeline,
-        tasks=cluster.tasks,
-        workers=cluster.workers,
+        [share],
+        **settings,
         time=cluster.time,
         partition=cluster.partition,
         qos=cluster.qos,
-        cpus_per_task=cluster.cpus_per_task,
-        mem_per_cpu_gb=cluster.mem_per_cpu_gb,
-        gpus_per_task=cluster.gpus_per_task,
         env_command=cluster.env_command or None,
         job_name="storyalign",
-        logging_dir=str(logs.resolve()),
-        skip_completed=False,
     )
     try:
         executor.run()

@@ -12,9 +12,11 @@ A second run asks only for rows whose call failed, was never made, or whose requ
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -27,6 +29,7 @@ from storyalign.llm.budget import Budget
 from storyalign.llm.clusters import Cluster
 from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.reply_log import Outcome, ReplyLog
+from storyalign.llm.step_calls import ask_rows
 from storyalign.llm.steps import Dropped, Row, Step
 from storyalign.llm.wire import body_digest, body_of
 
@@ -93,37 +96,30 @@ def run_step(
         executor = "local"
     with held(out):
         replies.mkdir(parents=True, exist_ok=True)
-        before = ReplyLog(replies)
-        pending, reused = _pending(step, source, endpoint, before, limit)
+        log = ReplyLog(replies)
+        requests = {row["id"]: request for row, request in requests_of(step, source, endpoint, limit)}
+        reused = sum(log.finished(row_id, request) for row_id, request in requests.items())
+        pending = len(requests) - reused
         if begin is not None:
             begin(pending, reused)
-        if pending:
-            _run_pipeline(step, source, endpoint, out, executor, limit, budget, progress)
-        log = ReplyLog(replies) if pending else before
-        counts = _collect(step, source, endpoint, out, log, limit)
+        if pending and isinstance(executor, Cluster):
+            _submit(step, source, endpoint, out, executor, limit)
+        elif pending:
+            rows = ((row, request) for row, request in _rows(source, requests) if not log.finished(row["id"], request))
+            money = budget or Budget(None, endpoint.known_price)
+            asyncio.run(ask_rows(step, rows, endpoint, replies / "00000.jsonl", money, progress))
+        counts = _collect(step, _rows(source, requests), endpoint, out, ReplyLog(replies) if pending else log)
         asked = 0 if isinstance(executor, Cluster) else pending - counts.waiting
         return counts._replace(asked=asked, reused=reused)
 
 
-def _pending(step: Step, source: Path, endpoint: Endpoint, log: ReplyLog, limit: int | None) -> tuple[int, int]:
-    """Count the rows that need a call and those that don't; check the ids on the way."""
-    pending, finished, seen = 0, 0, set[str]()
-    for row, request in requests_of(step, source, endpoint, limit, seen):
-        if log.finished(row["id"], request):
-            finished += 1
-        else:
-            pending += 1
-    return pending, finished
-
-
-def requests_of(
-    step: Step, source: Path, endpoint: Endpoint, limit: int | None, seen: set[str]
-) -> Iterator[tuple[Row, str]]:
-    """Give each row and the digest of its request.
+def requests_of(step: Step, source: Path, endpoint: Endpoint, limit: int | None) -> Iterator[tuple[Row, str]]:
+    """Yield each row with the digest of its request.
 
     Raises:
         RowError: a row has no id, or one that another row has.
     """
+    seen = set[str]()
     for number, line in enumerate(read_jsonl(source)):
         if limit is not None and number >= limit:
             return
@@ -136,30 +132,23 @@ def requests_of(
         yield line.row, body_digest(body_of(step, line.row, endpoint))
 
 
-def _run_pipeline(
-    step: Step,
-    source: Path,
-    endpoint: Endpoint,
-    out: Path,
-    executor: Literal["local"] | Cluster,
-    limit: int | None,
-    budget: Budget | None,
-    progress: Callable[[Outcome], None] | None,
-) -> None:
+def _rows(source: Path, requests: Mapping[str, str]) -> Iterator[tuple[Row, str]]:
+    """Read the rows again, each with the digest of its request."""
+    return ((line.row, requests[line.row["id"]]) for line in islice(read_jsonl(source), len(requests)))
+
+
+def _submit(step: Step, source: Path, endpoint: Endpoint, out: Path, cluster: Cluster, limit: int | None) -> None:
     try:
-        from storyalign.llm.executors import pipeline_of, run_here, submit
+        from storyalign.llm.executors import StepShare, submit
     except ModuleNotFoundError as error:
         raise MissingExtraError("construct", error.name or "datatrove") from error
-
-    if isinstance(executor, Cluster):
-        submit(pipeline_of(step, source, endpoint, out / "replies", limit, cluster=executor), executor, out / "logs")
-        return
-    money = budget or Budget(None, endpoint.known_price)
-    run_here(pipeline_of(step, source, endpoint, out / "replies", limit, budget=money, kept=progress))
+    submit(StepShare(step, source, endpoint, out / "replies", limit, cluster), out / "logs")
 
 
-def _collect(step: Step, source: Path, endpoint: Endpoint, out: Path, log: ReplyLog, limit: int | None) -> StepCounts:
-    """Make both files of the replies, in the order of the source."""
+def _collect(
+    step: Step, requests: Iterable[tuple[Row, str]], endpoint: Endpoint, out: Path, log: ReplyLog
+) -> StepCounts:
+    """Write both files from the replies, in the order of the source."""
     rows = dropped = failed = waiting = 0
     reasons: Counter[str] = Counter()
     with (
@@ -168,7 +157,7 @@ def _collect(step: Step, source: Path, endpoint: Endpoint, out: Path, log: Reply
         rows_path.open("wb") as rows_file,
         dropped_path.open("wb") as dropped_file,
     ):
-        for row, request in requests_of(step, source, endpoint, limit, set()):
+        for row, request in requests:
             outcome = log.outcome(row["id"], request)
             if outcome is None:
                 waiting += 1
