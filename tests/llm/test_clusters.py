@@ -1,4 +1,6 @@
+import json
 import socket
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -10,7 +12,7 @@ from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.step_runs import run_step
 from tests.llm.test_step_runs import STEP, endpoint, loud, rows, source
 from tests.scripted_llm_server import scripted_server
-from tests.slurm_commands import run_tasks, slurm
+from tests.slurm_commands import executable, run_tasks, slurm
 
 __all__ = ["slurm"]
 
@@ -56,6 +58,62 @@ def test_an_endpoint_elsewhere_is_called_from_here(tmp_path, slurm, monkeypatch)
         counts = run_step(STEP, source(tmp_path, 2), elsewhere, tmp_path / "out", executor=cluster)
     assert (counts.rows, counts.asked, counts.waiting) == (2, 2, 0)
     assert not (slurm / "submitted").exists()
+
+
+VLLM = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+Path(sys.argv[1]).write_text(json.dumps(sys.argv[2:]))
+
+class Answers(BaseHTTPRequestHandler):
+    def answer(self, value):
+        data = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        self.answer({"data": []})
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        reply = body["model"] + ": " + body["messages"][-1]["content"]
+        reply = reply.upper()
+        message = {"role": "assistant", "content": reply}
+        usage = {"prompt_tokens": 5, "completion_tokens": 5}
+        self.answer({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    def log_message(self, *_):
+        pass
+
+HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Answers).serve_forever()
+"""
+
+
+def test_a_job_starts_vllm_asks_it_and_lets_no_code_of_the_model_run(tmp_path, slurm, monkeypatch):
+    """A stand-in takes the place of vLLM: a package to be found and a command that serves the model it is given."""
+    monkeypatch.setenv("VLLM_COMPILE_LOCK_DIR", str(tmp_path / "locks"))
+    (tmp_path / "packages/vllm").mkdir(parents=True)
+    (tmp_path / "packages/vllm/__init__.py").write_text("")
+    (tmp_path / "packages/vllm-1.0.dist-info").mkdir()
+    (tmp_path / "packages/vllm-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 1.0\n")
+    (tmp_path / "vllm.py").write_text(VLLM)
+    executable(slurm / "vllm", f'exec {sys.executable} {tmp_path}/vllm.py {tmp_path}/arguments.json "$@"')
+    local = Endpoint("http://localhost:1/v1", "org/model", max_concurrency=2)  # nothing listens there
+    cluster, words, out = Cluster("slurm", max_context=2048), source(tmp_path, 3), tmp_path / "out"
+    run_step(STEP, words, local, out, executor=cluster)
+    run_tasks(out / "logs", 1, tmp_path / "packages")
+    counts = run_step(STEP, words, local, out, executor=cluster)
+    assert (counts.rows, counts.waiting) == (3, 0)
+    assert all(row["loud"].startswith("ORG/MODEL: ") for row in rows(out / "rows.jsonl"))
+    given = json.loads((tmp_path / "arguments.json").read_text())
+    assert given[:2] == ["serve", "org/model"]
+    assert given[given.index("--max-model-len") + 1] == "2048"
+    trust = [argument for argument in given if argument.endswith("trust-remote-code")]
+    assert trust[-1:] == ["--no-trust-remote-code"], "the last one counts"
 
 
 def test_without_slurm_the_message_says_so(tmp_path, monkeypatch):

@@ -145,7 +145,7 @@ def counted_calls(
         return []
     log = ReplyLog(folder / "replies")
     found: list[tuple[Messages, int]] = []
-    for row, request in requests_of(step, source, endpoint, None, set()):
+    for row, request in requests_of(step, source, endpoint, None):
         outcome = log.outcome(row["id"], request)
         if outcome is not None and outcome.counted:
             found.append((step.request(row).messages, outcome.counted))
