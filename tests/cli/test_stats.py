@@ -39,6 +39,34 @@ def test_an_id_that_stands_twice_is_not_counted_twice(call, tmp_path, verb):
     assert err == "error: d.jsonl:3 (id rmb-0000): duplicate id rmb-0000: d.jsonl:1 has it, too\n"
 
 
+NOTICED = [
+    ("stats",),
+    ("linguistics", "--by-writer"),
+    ("linguistics",),
+    ("evaluate", "null:longest"),
+    ("best-of-n", "null:longest", "--out", "bon"),
+    ("head-to-head", "null:longest", "null:first"),
+]
+
+
+@pytest.mark.parametrize("verb", NOTICED)
+def test_candidates_that_are_notices_are_named_and_nothing_changes(call, tmp_path, verb):
+    rows = [storyrmb_row(n) for n in range(3)]
+    rows[0]["rejected"][1] = "[removed]"
+    rows[2]["chosen"] = "I'm sorry, but I can't help with that."
+    rows[2]["rejected"][0:2] = ["I cannot write this story.", "Error: 429 Too Many Requests"]
+    write_rows(tmp_path / "d.jsonl", rows)
+    code, _, err = call(*verb, "d.jsonl")
+    assert code == 0, err
+    assert err == (
+        "warning: d.jsonl: 4 of 12 candidates are no stories (a model's refusal stored as a story 2, deleted by its"
+        " author or a moderator 1, an API error stored as a story 1): rmb-0000 (story 3), rmb-0002 (story 1), rmb-0002"
+        " (story 2), ...; nothing is left out, storyalign import drops them\n"
+    )
+    write_rows(tmp_path / "d.jsonl", [storyrmb_row(n) for n in range(3)])
+    assert call(*verb, "d.jsonl")[2] == ""
+
+
 def test_tokens_are_those_of_scoring(call, tmp_path):
     tokenizer = tiny_tokenizer()
     tokenizer.save_pretrained(tmp_path / "tokenizer")

@@ -85,7 +85,6 @@ def creative_writing(
 
     from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.terminal import new_table, open_console, say
-    from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.evaluation.best_of_n import choices_of
     from storyalign.evaluation.judged_choices import chosen_instances, judged_choices
     from storyalign.evaluation.signatures import data_signature, one_line, scorer_signature
@@ -93,9 +92,10 @@ def creative_writing(
     from storyalign.files import write_json
     from storyalign.llm.criteria_replies import CRITERIA
 
-    data = load_evaluation_set(stories, needs_gold=False)
+    choice = DataChoice(str(stories))
+    data = choice.load(needs_gold=False)
     options = ScoringOptions(dtype, None, truncate, max_cost=max_cost, yes=yes)
-    scored = scored_sets_of(scorers, DataChoice(str(stories)), data, options, out / "rewards")
+    scored = scored_sets_of(scorers, choice, data, options, out / "rewards")
     choices = [choices_of(data.instances, one) for one in scored]
     to_judge = chosen_instances(data.instances, choices)
     asked, scores = _judge(judge, to_judge, out / "judged.jsonl", data, max_cost, yes)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.data_options import (
+    AssumeHumanBest,
+    Config,
+    DataChoice,
+    LowerIsBetter,
+    ScoreKey,
+    Split,
+    warning_of_notices,
+)
 from storyalign.cli.outputs import keep_inputs
 
 if TYPE_CHECKING:
@@ -98,7 +106,7 @@ def _writers(choice: DataChoice) -> tuple[str, str, list[Selection]]:
     from storyalign.text import digest
 
     name, groups = open_story_groups(choice.data, choice.config, choice.split)
-    kept = list(groups)
+    kept = list(warning_of_notices(name, groups))
     if not any(group.stories for group in kept):
         raise DataError(f"{choice.data}: holds no story with a text")
     content = digest(*(digest(g.id, g.premise, *g.stories) for g in kept))

@@ -22,20 +22,11 @@ def load_with_reference(choice: DataChoice, ranks: Sequence[Path]) -> tuple[Eval
     Returns:
         The data, and None where it has no order and no rankings are given.
     """
-    from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.corpus.human_rankings import judged_rankings, read_rankings, stored_order
     from storyalign.corpus.judged_groups import is_judged_group, overall_key, read_judged_groups
     from storyalign.files import read_jsonl
 
-    data = load_evaluation_set(
-        choice.data,
-        config=choice.config,
-        split=choice.split,
-        score_key=choice.score_key,
-        lower_is_better=choice.lower_is_better,
-        assume_human_best=choice.assume_human_best,
-        needs_gold=False,
-    )
+    data = choice.load(needs_gold=False)
     path = Path(choice.data)
     first = next(read_jsonl(path), None) if path.is_file() else None
     judged = list(read_judged_groups(path)) if first is not None and is_judged_group(first.row) else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from storyalign.cli.data_options import Config
+from storyalign.cli.data_options import Config, warning_of_notices
 from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, RecipeError
 
@@ -87,7 +87,7 @@ def _measure(
     name, groups = open_story_groups(data, config, split)
     counter = LengthCounter(tokenizer, limits)
     with tqdm(desc=name, unit=" groups", leave=False, disable=None) as bar:
-        for batch in in_batches(groups):
+        for batch in in_batches(warning_of_notices(name, groups)):
             tokens = iter(count(_pairs(batch)) if count else ())
             for group in batch:
                 counter.add(group, [next(tokens) for _ in group.stories] if count else ())
