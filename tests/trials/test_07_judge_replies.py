@@ -53,5 +53,5 @@ def test_unscored_with_a_reason(judged, reply):
 def test_code_is_never_run(judged):
     rows, touched, code = judged
     assert {rows[c].reward for c in code} == {None}
-    assert all("code" in rows[c].detail or "JSON" in rows[c].detail for c in code)
+    assert all(rows[c].detail for c in code)
     assert not touched.exists()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from storyalign.llm.prompts import schema
-from storyalign.llm.replies import UnparsedReply, final_answer
+from storyalign.llm.replies import UnparsedReply, final_answer, json_values
 
 CRITERIA = ("relevance", "coherence", "empathy", "surprise", "engagement", "complexity")
 LOWEST, HIGHEST = 1.0, 5.0
 
 CRITERIA_SCHEMA = schema("criteria", {name: {"type": "number"} for name in CRITERIA})
 
-_OBJECT = re.compile(r"\{[^{}]*\}")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:\s*/\s*5(?:\.0)?)?")
 
 
@@ -28,17 +26,12 @@ def parse_criteria(reply: str) -> dict[str, float]:
     [4.0, 4.0, 4.0, 4.0, 4.0, 4.0]
     """
     found: list[dict[str, float]] = []
-    for text in _OBJECT.findall(final_answer(reply)):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
+    for value in json_values(final_answer(reply)):
+        if not isinstance(value, dict) or value.keys().isdisjoint(CRITERIA):
             continue
-        lowered = {str(key).strip().lower(): own for key, own in value.items()}
-        if not any(name in lowered for name in CRITERIA):
-            continue
-        if missing := [name for name in CRITERIA if name not in lowered]:
+        if missing := [name for name in CRITERIA if name not in value]:
             raise UnparsedReply(f"the reply has no score for {missing[0]}")
-        scores = {name: _score(lowered[name], name) for name in CRITERIA}
+        scores = {name: _score(value[name], name) for name in CRITERIA}
         if scores not in found:
             found.append(scores)
     if len(found) != 1:

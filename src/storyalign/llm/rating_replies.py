@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from storyalign.llm.prompts import schema
-from storyalign.llm.replies import UnparsedReply, final_answer
+from storyalign.llm.replies import UnparsedReply, final_answer, json_values
 from storyalign.llm.score_replies import score_value
 from storyalign.records import DIMENSIONS
 
 SCORES = (*DIMENSIONS, "overall")
 """What a judge gives each story of a group, from 1 to 10."""
-
-_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)(?:\n)?```", re.S | re.I)
 
 
 def ratings_schema(names: Sequence[str]) -> dict[str, object]:
@@ -45,19 +42,18 @@ def parse_ratings(reply: str, names: Sequence[str], count: int) -> list[dict[str
     entries = _entries(final_answer(reply))
     found: dict[int, dict[str, float]] = {}
     for entry in entries:
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, dict):
             raise UnparsedReply("an entry of the ratings is no object")
-        lowered = {str(key).strip().lower(): value for key, value in entry.items()}
-        number = lowered.get("story")
+        number = entry.get("story")
         if isinstance(number, str) and (digits := re.fullmatch(r"\s*(?:story\s*)?(\d{1,3})\s*", number, re.I)):
             number = int(digits[1])
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
             raise UnparsedReply(f"the ratings name story {str(number)[:20]}; there are {count}")
         if number in found:
             raise UnparsedReply(f"the ratings name story {number} twice")
-        if missing := [name for name in names if name not in lowered]:
+        if missing := [name for name in names if name not in entry]:
             raise UnparsedReply(f"story {number} has no {missing[0]}")
-        found[number] = {name: score_value(lowered[name]) for name in names}
+        found[number] = {name: score_value(entry[name]) for name in names}
     if len(found) != count:
         raise UnparsedReply(f"ratings of {len(found)} stories; {count} were shown")
     return [found[number] for number in range(1, count + 1)]
@@ -65,21 +61,8 @@ def parse_ratings(reply: str, names: Sequence[str], count: int) -> list[dict[str
 
 def _entries(answer: str) -> list[object]:
     """Find the list of ratings in the answer's one JSON value."""
-    stated: list[list[object]] = []
-    for source in dict.fromkeys((answer, *_FENCE.findall(answer), _braces(answer))):
-        try:
-            value = json.loads(source)
-        except (ValueError, RecursionError):
-            continue
-        entries = value.get("ratings") if isinstance(value, dict) else value
-        if isinstance(entries, list) and entries not in stated:
-            stated.append(entries)
+    values = [value.get("ratings") if isinstance(value, dict) else value for value in json_values(answer)]
+    stated = [entries for entries in values if isinstance(entries, list)]
     if len(stated) != 1:
         raise UnparsedReply("the reply holds no ratings" if not stated else "the reply holds ratings that contradict")
     return stated[0]
-
-
-def _braces(answer: str) -> str:
-    """Give what stands between the first and the last brace."""
-    start, end = answer.find("{"), answer.rfind("}")
-    return answer[start : end + 1] if 0 <= start < end else ""
