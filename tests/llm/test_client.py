@@ -95,6 +95,15 @@ FINAL = {
     "cut": (Said("8", finish="length"), "cut at 256 tokens"),
     "filter": (Said("", finish="content_filter"), "content filter"),
     "refusal": (Said(None, message={"refusal": "I will not."}), "refused: I will not."),
+    "lone surrogate": (
+        Fault(body=b'{"choices": [{"message": {"content": "A rose\\ud83c."}, "finish_reason": "stop"}]}'),
+        "the reply holds a lone surrogate, U+D83C, at character 7",
+    ),
+    "surrogate in bytes": (
+        Fault(body=b'{"choices": [{"message": {"content": "\xed\xb0\x80"}, "finish_reason": "stop"}]}'),
+        "U+DC00, at character 1",
+    ),
+    "surrogate in an error": (Fault(400, body=b'{"error": {"message": "bad \\ud800"}}'), "HTTP 400: bad \ufffd"),
     "bad request": (Fault(400, body=b'{"error": {"message": "context too long"}}'), "HTTP 400: context too long"),
     "forbidden": (Fault(403), "HTTP 403"),
 }
@@ -162,15 +171,22 @@ def test_a_dead_end_stops_the_run_at_once(status):
     assert not kept
 
 
-def test_many_failures_in_a_row_stop_the_run_and_a_success_between_them_does_not():
+def test_many_failures_in_a_row_that_may_pass_stop_the_run_and_a_success_between_them_does_not():
     kept = []
-    with scripted_server(lambda *_: Fault(400)) as running:
+    with scripted_server(lambda *_: Fault(500)) as running:
         with pytest.raises(EndpointError, match="16 calls in a row failed"):
-            for pair in Client(endpoint(running)).ask(calls(100)):
+            for pair in Client(endpoint(running, tries=1)).ask(calls(100)):
                 kept.append(pair)
         assert 16 <= len(kept) <= 20
-    answers, _ = ask(lambda _, number: "fine" if number % 10 == 9 else Fault(400), count=60, max_concurrency=1)
+    answers, _ = ask(lambda _, number: "fine" if number % 10 == 9 else Fault(500), count=60, max_concurrency=1, tries=1)
     assert len(answers) == 60
+
+
+@pytest.mark.parametrize("fault", [Fault(400), Said("", finish="content_filter"), Said("8", finish="length")])
+def test_what_is_never_answered_stops_no_run(fault):
+    answers, _ = ask(lambda *_: fault, count=40)
+    assert len(answers) == 40
+    assert not any(answer.may_pass for answer in answers.values())
 
 
 def test_a_server_that_is_not_there():
@@ -220,8 +236,27 @@ def test_cost_counts_what_the_endpoint_says_and_the_bound_where_it_says_nothing(
     ask(lambda *_: Said("fine", usage={"prompt_tokens": 3, "completion_tokens": 2}), budget=budget)
     assert budget.spent == 3 + 2 * 2
     budget = Budget(None, Price(1e6, 2e6))
-    ask(lambda *_: Said("", finish="length"), budget=budget, max_tokens=10)
+    ask(lambda *_: Fault(body=b'{"choices": [{"message": {"content": "ok"}}]}'), budget=budget, max_tokens=10)
     assert budget.spent == 7 + 2 * 10
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [{"content": "8", "finish": "length"}, {"content": "", "finish": "content_filter"},
+     {"content": None, "message": {"refusal": "no"}}, {"content": "x\ud800"}],
+)  # fmt: skip
+def test_a_useless_reply_costs_what_the_endpoint_counted(useless):
+    budget = Budget(None, Price(1e6, 2e6))
+    said = Said(**useless, usage={"prompt_tokens": 3, "completion_tokens": 2})
+    answers, _ = ask(lambda *_: said, budget=budget, max_tokens=10)
+    assert budget.spent == 3 + 2 * 2
+    assert (answers["c0"].prompt_tokens, answers["c0"].reply_tokens) == (3, 2)
+
+
+def test_an_empty_choice_costs_what_was_counted_at_each_try():
+    budget = Budget(None, Price(1e6, 2e6))
+    ask(lambda *_: Said("", usage={"prompt_tokens": 3, "completion_tokens": 0}), budget=budget, max_tokens=10)
+    assert budget.spent == 3 * 3
 
 
 def test_it_works_inside_a_running_loop():

@@ -8,6 +8,8 @@ from storyalign.errors import EndpointError
 from tests.scoring.judging import instances, judge, names, shown_stories
 from tests.scripted_llm_server import Fault, Said, prompt_of
 
+USED = {"prompt_tokens": 3, "completion_tokens": 2}
+
 FAULTS = {
     "drops the connection": (Fault(drop=True), "the connection broke"),
     "429 with Retry-After": (Fault(429, {"retry-after": "0"}), "HTTP 429"),
@@ -55,3 +57,35 @@ def test_bounded_then_unscored_then_asked_again(tmp_path, fault, reason):
 def test_an_endpoint_that_never_answers_at_all_ends_the_run(tmp_path):
     with pytest.raises(EndpointError, match="calls in a row failed, the last with: no answer within"):
         judge(lambda *_: Fault(delay=60), instances(20), tmp_path / "rewards.jsonl", timeout=0.1, max_concurrency=8)
+
+
+NEVER = {
+    "too long": (
+        Fault(400, body=b'{"error": {"message": "context length exceeded"}}'),
+        "HTTP 400: context length exceeded",
+    ),
+    "content filter": (Said("", finish="content_filter", usage=USED), "content filter stopped the reply"),
+    "refusal": (Said(None, message={"refusal": "I will not."}, usage=USED), "refused: I will not."),
+    "lone surrogate": (
+        Said('{"best": 1}\ud800', usage=USED),
+        "the reply holds a lone surrogate, U+D800, at character 12",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "reason"), NEVER.values(), ids=NEVER)
+def test_what_is_never_answered_is_unscored_by_name_and_the_file_comes(tmp_path, fault, reason):
+    """Six groups of twelve, 24 calls in a row, get no reply; each is charged by the endpoint's own counts."""
+
+    def script(body, number):
+        unlucky = any(f"letter {i}." in prompt_of(body) for i in range(3, 9))
+        return fault if unlucky else Said(names("by its light")(body, number), usage=USED)
+
+    run = judge(script, instances(12), tmp_path / "rewards.jsonl", max_concurrency=1)
+    scores = run.by_instance()
+    assert len(scores) == 12
+    assert [scores[f"rmb-{i:04d}"][0] for i in range(12)] == [1.0] * 3 + [None] * 6 + [1.0] * 3
+    assert all(reason in row.detail for row in run.rows if row.reward is None)
+    assert len(run.server.requests) == 48  # none is asked for twice
+    assert run.report["this_run"]["failed"] == 24
+    assert run.report["this_run"]["reply_tokens"] == 24 * 2 + (24 * 2 if isinstance(fault, Said) else 0)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import email.utils
+import json
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from storyalign.errors import EndpointError
 
 _TRY_AGAIN = {408, 409, 425, 429}
 _DEAD_END = {401, 402, 404, 405}
 _MOST_WORDS = 200
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +30,26 @@ class CallFailed(Exception):
     """One try failed; the message is the reason that a row will carry."""
 
     def __init__(
-        self, reason: str, *, again: bool, wait: float | None = None, billed: bool = False, unusable: bool = False
+        self,
+        reason: str,
+        *,
+        again: bool,
+        wait: float | None = None,
+        billed: bool = False,
+        unusable: bool = False,
+        usage: object = None,
     ):
         super().__init__(reason)
         self.again = again
-        """Whether another try may help."""
+        """Whether the failure may pass, so that another try may help."""
         self.wait = wait
         """Seconds that the server asks to wait."""
         self.billed = billed
         """Whether the endpoint may charge for the try."""
         self.unusable = unusable
         """Whether there was a whole answer that holds no whole reply: cut, filtered or refused."""
+        self.prompt_tokens, self.reply_tokens = _counts(usage)
+        """What the endpoint counted all the same; None where it gives no counts."""
 
 
 def read_answer(status: int, headers: dict[str, str], body: bytes, *, where: str, max_tokens: int) -> Reply:
@@ -62,34 +72,40 @@ def read_answer(status: int, headers: dict[str, str], body: bytes, *, where: str
             raise EndpointError(f"{where}: {said}; check url, model and key with `storyalign doctor`")
         raise CallFailed(said, again=status in _TRY_AGAIN or status >= 500, wait=_retry_after(headers))
     try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        answer = json.loads(body)  # unlike orjson it reads lone surrogates, so that their place can be named
+    except (ValueError, RecursionError) as error:
         raise CallFailed("the answer is no whole JSON", again=True, billed=True) from error
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         raise CallFailed(f"the answer has no choice{_error_text(body)}", again=True)
-    choice = answer["choices"][0]
+    choice, usage = answer["choices"][0], answer.get("usage")
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        raise CallFailed("the choice has no message", again=True, billed=True)
-    return _read_message(message, choice.get("finish_reason"), answer.get("usage"), max_tokens)
+        raise CallFailed("the choice has no message", again=True, billed=True, usage=usage)
+    return _read_message(message, choice.get("finish_reason"), usage, max_tokens)
 
 
 def _read_message(message: dict[str, Any], finish: object, usage: object, max_tokens: int) -> Reply:
-    if finish == "length":
-        raise CallFailed(
-            f"the reply was cut at {max_tokens} tokens; raise max_tokens", again=False, billed=True, unusable=True
-        )
-    if finish == "content_filter":
-        raise CallFailed("the endpoint's content filter stopped the reply", again=False, billed=True, unusable=True)
-    if message.get("refusal"):
-        raise CallFailed(f"refused: {str(message['refusal'])[:_MOST_WORDS]}", again=False, billed=True, unusable=True)
-    content = message.get("content")
+    content, unusable = message.get("content"), None
     if isinstance(content, list):  # some servers answer in parts
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if finish == "length":
+        unusable = f"the reply was cut at {max_tokens} tokens; raise max_tokens"
+    elif finish == "content_filter":
+        unusable = "the endpoint's content filter stopped the reply"
+    elif message.get("refusal"):
+        unusable = f"refused: {_printable(str(message['refusal']))}"
+    elif isinstance(content, str) and (lone := _SURROGATE.search(content)):
+        unusable = f"the reply holds a lone surrogate, U+{ord(lone[0]):04X}, at character {lone.start() + 1}"
+    if unusable:
+        raise CallFailed(unusable, again=False, billed=True, unusable=True, usage=usage)
     if not isinstance(content, str) or not content.strip():
-        raise CallFailed("the choice is empty", again=True, billed=True)
+        raise CallFailed("the choice is empty", again=True, billed=True, usage=usage)
+    return Reply(content, *_counts(usage))
+
+
+def _counts(usage: object) -> tuple[int | None, int | None]:
     counts = usage if isinstance(usage, dict) else {}
-    return Reply(content, _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
+    return _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
 
 
 def _count(value: object) -> int | None:
@@ -99,13 +115,17 @@ def _count(value: object) -> int | None:
 def _error_text(body: bytes) -> str:
     """Give the start of the server's own error message, on one line."""
     try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
         answer = None
     error = answer.get("error", answer.get("detail")) if isinstance(answer, dict) else None
     text = error.get("message") if isinstance(error, dict) else error
-    words = " ".join(str(text if text is not None else body[:_MOST_WORDS].decode("utf-8", "replace")).split())
-    return f": {words[:_MOST_WORDS]}" if words else ""
+    words = _printable(str(text if text is not None else body[:_MOST_WORDS].decode("utf-8", "replace")))
+    return f": {words}" if words else ""
+
+
+def _printable(text: str) -> str:
+    return _SURROGATE.sub("\ufffd", " ".join(text.split()))[:_MOST_WORDS]
 
 
 def _retry_after(headers: dict[str, str]) -> float | None:

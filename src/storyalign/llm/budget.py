@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 
 from storyalign.errors import RecipeError
-from storyalign.llm.answers import Reply
+from storyalign.llm.answers import CallFailed, Reply
 from storyalign.llm.endpoint import Price
 
 
@@ -107,10 +107,10 @@ class Budget:
             await asyncio.sleep(0.01)
         return False
 
-    def settle(self, size: CallSize, *, billed: bool, reply: Reply | None = None) -> CallSize:
-        """Replace the reservation of one try by its cost and give that in tokens.
+    def settle(self, size: CallSize, *, billed: bool, reply: Reply | CallFailed | None = None) -> CallSize:
+        """Replace the reservation of one try by its cost and return that in tokens.
 
-        The cost is what the reply counts, else the bound where the try may be billed.
+        The cost is what the endpoint counted, of a failed try as well, else the bound where the try may be billed.
         """
         charged = CallSize(0, 0)
         if billed:

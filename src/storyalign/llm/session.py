@@ -42,6 +42,8 @@ class Answer:
     tries: int
     unusable: bool = False
     """The endpoint answered, but with a cut, filtered or refused reply: the same call would fail again."""
+    may_pass: bool = False
+    """The call failed for a reason that may pass, such as a status 500; a status 400 or a refusal will not."""
     prompt_tokens: int = 0
     """Charged for all tries, by the endpoint's counts where it gives them, else by the bounds."""
     reply_tokens: int = 0
@@ -91,12 +93,12 @@ class Session:
         return await self._settle(body, size, size.reply_tokens)
 
     def count(self, answer: Answer) -> None:
-        """Count failures in a row, once the answer is kept.
+        """Count failures in a row that may pass, once the answer is kept; any other answer ends the row.
 
         Raises:
             EndpointError: too many failed in a row; the endpoint is no use at the moment.
         """
-        self._failures_in_a_row = self._failures_in_a_row + 1 if answer.failure and not answer.unusable else 0
+        self._failures_in_a_row = self._failures_in_a_row + 1 if answer.may_pass else 0
         if self._failures_in_a_row >= _FAILURES_IN_A_ROW:
             raise EndpointError(
                 f"{self.endpoint.model}: {self._failures_in_a_row} calls in a row failed, the last with:"
@@ -113,7 +115,7 @@ class Session:
                 reply = await self._try(body, max_tokens)
             except CallFailed as failed:
                 reason = self._without_key(str(failed))
-                charged = self.budget.settle(size, billed=failed.billed)
+                charged = self.budget.settle(size, billed=failed.billed, reply=failed)
                 prompt_tokens, reply_tokens = prompt_tokens + charged.prompt_tokens, reply_tokens + charged.reply_tokens
                 if failed.again and attempt < endpoint.tries:
                     if failed.wait is not None and failed.wait > endpoint.longest_pause:
@@ -127,10 +129,10 @@ class Session:
                             self._pace.hold(wait)
                         await asyncio.sleep(wait)
                         continue
-                return Answer(None, reason, attempt, failed.unusable, prompt_tokens, reply_tokens)
+                return Answer(None, reason, attempt, failed.unusable, failed.again, prompt_tokens, reply_tokens)
             charged = self.budget.settle(size, billed=True, reply=reply)
             prompt_tokens, reply_tokens = prompt_tokens + charged.prompt_tokens, reply_tokens + charged.reply_tokens
-            return Answer(reply, None, attempt, False, prompt_tokens, reply_tokens)
+            return Answer(reply, None, attempt, prompt_tokens=prompt_tokens, reply_tokens=reply_tokens)
         raise AssertionError("the loop ends by returning")
 
     async def _try(self, content: dict[str, Any], max_tokens: int) -> Reply:
