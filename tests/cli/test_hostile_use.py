@@ -66,9 +66,9 @@ def test_a_terminal_without_unicode_still_gets_its_table(data: Path) -> None:
     assert done.returncode == 0 and "longest" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("row_id", [["a"], {"a": 1}, 1.5, False])
-def test_an_id_is_a_text_or_a_whole_number(row_id: object) -> None:
-    with pytest.raises(BadRow, match="id is neither"):
+@pytest.mark.parametrize("row_id", [["a"], {"a": 1}, False])
+def test_an_id_is_a_string_or_a_number(row_id: object) -> None:
+    with pytest.raises(BadRow, match="id must be a string or a number"):
         Instance.from_row(storyrmb_row(0, id=row_id))
 
 
