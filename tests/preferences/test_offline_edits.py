@@ -12,8 +12,8 @@ import pytest
 
 import storyalign
 from storyalign.corpus.sample import load_sample_stories
-from storyalign.preferences.offline_edits import HELD_OUT, OPERATORS, Edit, edit_near, edits
-from storyalign.preferences.offline_edits_text import Tale
+from storyalign.preferences.offline_edits.operators import HELD_OUT, OPERATORS, Edit, edit_near, edits
+from storyalign.preferences.offline_edits.text import Tale
 from storyalign.records import DIMENSIONS
 from storyalign.text import count_words
 

@@ -11,7 +11,7 @@ from storyalign.audit.null_scorers import null_rewards
 from storyalign.audit.shortcuts import audit_shortcuts
 from storyalign.corpus.sample import load_sample_stories
 from storyalign.preferences import sample
-from storyalign.preferences.offline_edits import HELD_OUT, OPERATORS
+from storyalign.preferences.offline_edits.operators import HELD_OUT, OPERATORS
 from storyalign.records import DIMENSIONS, Instance, PreferencePair
 from storyalign.text import count_words
 

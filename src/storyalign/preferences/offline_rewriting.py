@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from storyalign.corpus.human_story import HumanStory
 from storyalign.corpus.tally import Tally
 from storyalign.preferences import rewriting
-from storyalign.preferences.offline_edits import HELD_OUT, OPERATORS, edit_near
-from storyalign.preferences.offline_edits_text import Tale
+from storyalign.preferences.offline_edits.operators import HELD_OUT, OPERATORS, edit_near
+from storyalign.preferences.offline_edits.text import Tale
 from storyalign.preferences.pair_files import MadePair
 from storyalign.preferences.rewriting import Rewriting
 from storyalign.preferences.story_shelf import StoryShelf, premise_of

@@ -8,7 +8,7 @@ What keeps the answer from being given away by something else than quality:
 - no premise stands in two splits, and edits draw on stories of their own split only;
 - lengths differ by at most 10%, and the chosen story takes each rank by length equally often;
 - a story of another premise is rejected where that premise is answered by it elsewhere, so no story is good as such;
-- one operator per dimension is left to the benchmark (``offline_edits.HELD_OUT``).
+- one operator per dimension is left to the benchmark (``offline_edits.operators.HELD_OUT``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from itertools import permutations
 from typing import NamedTuple
 
 from storyalign.corpus.sample import THEMES, SampleStory, load_sample_stories
-from storyalign.preferences.offline_edits import HELD_OUT, MAX_LENGTH_CHANGE, OPERATORS, Edit, edits
-from storyalign.preferences.offline_edits_text import Tale, count_words
+from storyalign.preferences.offline_edits.operators import HELD_OUT, MAX_LENGTH_CHANGE, OPERATORS, Edit, edits
+from storyalign.preferences.offline_edits.text import Tale, count_words
 from storyalign.preferences.sample_balance import Ledger, more_or_less
 from storyalign.records import DIMENSIONS, SOURCES, Instance, PreferencePair
 from storyalign.text import content_id

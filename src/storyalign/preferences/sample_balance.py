@@ -11,8 +11,8 @@ from collections import Counter
 from functools import lru_cache
 
 from storyalign.audit.surface import burstiness, kurtosis, prompt_overlap, sentence_lengths
-from storyalign.preferences.offline_edits import Edit
-from storyalign.preferences.offline_edits_text import Tale, count_words
+from storyalign.preferences.offline_edits.operators import Edit
+from storyalign.preferences.offline_edits.text import Tale, count_words
 from storyalign.text import distinct_words
 
 _CHARACTERS = 1e9

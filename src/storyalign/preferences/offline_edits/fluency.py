@@ -6,8 +6,8 @@ import random
 import re
 from collections.abc import Sequence
 
-from storyalign.preferences.offline_edits_people import find_people, find_places
-from storyalign.preferences.offline_edits_text import (
+from storyalign.preferences.offline_edits.people import find_people, find_places
+from storyalign.preferences.offline_edits.text import (
     Draft,
     Operator,
     Tale,

@@ -6,9 +6,8 @@ import random
 import re
 from functools import cache, lru_cache
 
-from storyalign.preferences.offline_edits_banks import bank, words
-from storyalign.preferences.offline_edits_people import find_people, find_places
-from storyalign.preferences.offline_edits_text import Tale, is_chinese, substitute
+from storyalign.preferences.offline_edits.people import find_people, find_places
+from storyalign.preferences.offline_edits.text import Tale, bank, bank_words, is_chinese, substitute
 
 _DETERMINER = r"(?:the|a|an|his|her|their|its|my|our|your|this|one|each|every|no|any|some|another)"
 _AFTER = (
@@ -20,7 +19,7 @@ _MASS = {"food", "drink", "stuff", "clothes", "weather"}
 
 @lru_cache(maxsize=4096)
 def key_nouns(tale: Tale) -> tuple[str, ...]:
-    """Find the nouns that premise and story share, singular, in the order of the premise.
+    """Return the nouns that premise and story share, singular, in the order of the premise.
 
     In Chinese, where words have no borders, these are the members of ``kinds`` that the story names.
     """
@@ -31,7 +30,7 @@ def key_nouns(tale: Tale) -> tuple[str, ...]:
     for match in re.finditer(rf"\b{_DETERMINER}\s+(?:[a-z-]+\s+)?([a-z]{{3,}}){_AFTER}", tale.premise):
         noun = match[1]
         single = noun[:-1] if noun.endswith("s") and not noun.endswith("ss") else noun
-        if {noun, single} & words("no_nouns", "en") or noun in names:
+        if {noun, single} & bank_words("no_nouns", "en") or noun in names:
             continue
         if re.search(rf"\b{single}s?\b", tale.story):
             found.setdefault(single)
@@ -41,7 +40,7 @@ def key_nouns(tale: Tale) -> tuple[str, ...]:
 
 
 def neighbour(noun: str, language: str, rng: random.Random) -> str | None:
-    """Give another thing of the same kind, or None where the noun's kind is unknown."""
+    """Return another thing of the same kind, or None if the kind of the noun is unknown."""
     for _, group in kinds(language):
         if noun in group:
             return rng.choice([m for m in group if m != noun])
@@ -50,19 +49,19 @@ def neighbour(noun: str, language: str, rng: random.Random) -> str | None:
 
 @cache
 def kinds(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Give groups of like things, each with the general word for them, such as ``bird``: heron, owl."""
+    """Return groups of similar things, each with the general word for them, such as ``bird``: heron, owl."""
     colon = "：" if language == "zh" else ":"
     lines = (line.split(colon) for line in bank("kinds", language))
     return tuple((general.strip(), tuple(dict.fromkeys(members.split()))) for general, members in lines)
 
 
 def members(language: str, *generals: str) -> list[str]:
-    """List the members of all groups with one of these general words, or of all groups."""
+    """Return the members of all groups with one of these general words, or of all groups."""
     return [m for general, group in kinds(language) if not generals or general in generals for m in group]
 
 
 def swap_words(text: str, new_words: dict[str, str], chinese: bool) -> tuple[str, int]:
-    """Replace whole words, plurals as well, and set ``a`` or ``an`` right.
+    """Replace whole words, plurals included, and correct ``a`` and ``an``.
 
     Returns:
         The text and how many places changed.
@@ -129,7 +128,7 @@ def blur_nouns(text: str, new_words: dict[str, str], rng: random.Random) -> tupl
 
 @lru_cache(maxsize=65536)
 def other_names(tale: Tale, donor: Tale) -> dict[str, str]:
-    """Map this tale's people and places to the donor's, as far as the donor has any left."""
+    """Map the people and places of a tale to those of the donor, as long as the donor has any left."""
     theirs = [p.name for p in find_people(donor)]
     names = {f: new for p, new in zip(find_people(tale), theirs, strict=False) for f in p.forms}
     names.update(zip(find_places(tale), find_places(donor), strict=False))

@@ -6,9 +6,9 @@ import itertools
 import random
 from collections.abc import Sequence
 
-from storyalign.preferences.offline_edits_people import find_people, first_person, rename
-from storyalign.preferences.offline_edits_phrases import fitting, phrases
-from storyalign.preferences.offline_edits_text import Draft, Operator, Tale, count_words, is_dialogue
+from storyalign.preferences.offline_edits.people import find_people, first_person, rename
+from storyalign.preferences.offline_edits.phrases import fitting, phrases
+from storyalign.preferences.offline_edits.text import Draft, Operator, Tale, count_words, is_dialogue
 
 
 def scenes_out_of_order(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> str | None:
@@ -94,7 +94,7 @@ def _donor(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> Tale | Non
 
 
 def _recast(donor: Tale, tale: Tale) -> Tale:
-    """Give the donor's people the names of this story's people, as far as both have any."""
+    """Rename the donor's people to this story's people, as far as both have any."""
     ours = [p.name for p in find_people(tale)]
     names = {form: name for person, name in zip(find_people(donor), ours, strict=False) for form in person.forms}
     story = rename(donor.story, names)

@@ -1,4 +1,4 @@
-"""A story taken apart into paragraphs and units, and put together again, for the offline edits.
+"""A story as paragraphs and units that offline edits move or replace, and the banks of phrases they insert.
 
 A unit is one sentence, or several where a quotation spans them, so units can be moved or replaced and quotation marks
 stay balanced.
@@ -10,7 +10,8 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 
 from storyalign import text as plain_text
 
@@ -35,14 +36,27 @@ _ABBREVIATIONS = {"mr", "mrs", "ms", "dr", "st", "prof", "rev", "no", "vs"}
 _TAG = re.compile(r"\s+(?:[^\W\d_][\w'-]*\s+){1,3}?(?:said|asked|cried|called|answered|says|asks|replied|shouted)\b")
 
 
+@cache
+def bank(name: str, language: str) -> tuple[str, ...]:
+    """Return the lines of ``banks/<language>/<name>.txt``: ready-made sentences, or lists of words (``en``, ``zh``)."""
+    file = resources.files("storyalign.preferences.offline_edits") / "banks" / language / f"{name}.txt"
+    return tuple(line for line in file.read_text(encoding="utf-8").splitlines() if line)
+
+
+@cache
+def bank_words(name: str, language: str) -> frozenset[str]:
+    """Return the words of a bank, split at white space."""
+    return frozenset(word for line in bank(name, language) for word in line.split())
+
+
 @lru_cache(maxsize=65536)
 def count_words(text: str) -> int:
-    """Count words as ``storyalign.text.count_words`` does, and remember the number."""
+    """Count words as ``storyalign.text.count_words`` does; cached."""
     return plain_text.count_words(text)
 
 
 def is_chinese(tale: Tale) -> bool:
-    """Tell whether a tale is edited by Chinese rules."""
+    """Return whether a tale is edited by Chinese rules."""
     return tale.language.split("-")[0] == "zh"
 
 
@@ -96,14 +110,14 @@ class Draft:
 
     paragraphs: tuple[tuple[str, ...], ...]
     glue: str
-    """What stands between two units: a blank in English, nothing in Chinese."""
+    """Separates two units: a space in English, nothing in Chinese."""
     gap: str
-    """What stands between two paragraphs."""
+    """Separates two paragraphs."""
 
     @classmethod
     @lru_cache(maxsize=4096)
     def of(cls, tale: Tale) -> Draft:
-        """Take a story apart."""
+        """Split a story into paragraphs and units."""
         gap = "\n\n" if re.search(r"\n\s*\n", tale.story) or "\n" not in tale.story else "\n"
         parts = [p for p in re.split(r"\n\s*\n" if gap == "\n\n" else "\n", tale.story) if p.strip()]
         glue = "" if is_chinese(tale) else " "
@@ -115,14 +129,14 @@ class Draft:
         return [unit for paragraph in self.paragraphs for unit in paragraph]
 
     def words(self, start: int, stop: int) -> int:
-        """Words of the units ``start`` to ``stop`` (exclusive)."""
+        """Return the number of words in the units ``start`` to ``stop`` (exclusive)."""
         return sum(count_words(u) for u in self.units[start:stop])
 
     def with_units(self, units: Sequence[str]) -> str | None:
-        """Put other units into the same number of paragraphs, each about as large a share of the whole as before.
+        """Distribute other units over the same number of paragraphs, each with about its old share of the words.
 
         Returns:
-            The text, or None where there are fewer units than paragraphs.
+            The text, or None if there are fewer units than paragraphs.
         """
         sizes = [len(p) for p in self.paragraphs]
         if len(units) < len(sizes):
@@ -137,7 +151,7 @@ class Draft:
 
 
 def _shares(units: Sequence[str], old: Sequence[int]) -> list[int]:
-    """Cut a list of units into as many runs as there are old paragraphs, at the old relative places."""
+    """Return the sizes of consecutive runs of units, one per old paragraph, cut at the old relative places."""
     lengths = [count_words(u) for u in units]
     total, before = sum(lengths) or 1, sum(old) or 1
     sizes, start, reached, goal = [], 0, 0, 0.0
@@ -156,7 +170,7 @@ def _shares(units: Sequence[str], old: Sequence[int]) -> list[int]:
 
 
 def substitute(pattern: str, text: str, replace: Callable[[re.Match[str]], str]) -> tuple[str, int]:
-    """Replace matches, and count those that came out different."""
+    """Replace matches; return the text and how many of them changed."""
     changed = 0
 
     def counted(match: re.Match[str]) -> str:
@@ -169,17 +183,17 @@ def substitute(pattern: str, text: str, replace: Callable[[re.Match[str]], str])
 
 
 def outside_quotes(text: str) -> str:
-    """The narration alone: every quotation is replaced by a blank."""
+    """Return the narration alone: each quotation is replaced by a space."""
     return re.sub(r"\"[^\"]*\"|“[^”]*”|「[^」]*」", " ", text)
 
 
 def is_dialogue(unit: str) -> bool:
-    """Tell whether a unit holds a quotation mark."""
+    """Return whether a unit contains a quotation mark."""
     return any(c in unit for c in '"“”「」')
 
 
 def capitalize(text: str) -> str:
-    """Give the first letter a capital; the rest stays.
+    """Return the text with its first letter in upper case.
 
     >>> capitalize('"so what?" he said.')
     '"So what?" he said.'
@@ -190,7 +204,7 @@ def capitalize(text: str) -> str:
 
 
 def decapitalize(text: str, keep: Sequence[str] = ()) -> str:
-    """Give the first letter no capital, unless the first word is ``I``, a name in ``keep`` or no plain word."""
+    """Return the text with a lower-case first letter, unless the first word is ``I``, in ``keep`` or an acronym."""
     first = re.match(r"[^\W\d_]+", text)
     if not first or first[0] in {"I", *keep} or (len(first[0]) > 1 and first[0].isupper()):
         return text

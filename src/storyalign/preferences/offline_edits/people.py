@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from storyalign.preferences.offline_edits_banks import bank, words
-from storyalign.preferences.offline_edits_text import Tale, is_chinese, outside_quotes
+from storyalign.preferences.offline_edits.text import Tale, bank, bank_words, is_chinese, outside_quotes
 
 _WORD = re.compile(r"[^\W\d_](?:[\w]|['’-](?=\w))*")
 _PLACE_BEFORE = re.compile(
@@ -36,14 +35,14 @@ class Person:
 
 @lru_cache(maxsize=4096)
 def find_people(tale: Tale) -> tuple[Person, ...]:
-    """Find the people who are named in the story, the one with most mentions first."""
+    """Return the people named in the story, most mentioned first."""
     people = _chinese_people(tale) if is_chinese(tale) else _english_people(tale)
     return tuple(sorted(people, key=lambda p: (-mentions(tale.story, p), p.name)))
 
 
 @lru_cache(maxsize=4096)
 def find_places(tale: Tale) -> tuple[str, ...]:
-    """Find capitalised names of the premise that are no people: places, ships, institutions. English only."""
+    """Return capitalised names in the premise that are not people: places, ships, institutions. English only."""
     if is_chinese(tale):
         return ()
     known = {w for p in find_people(tale) for f in p.forms for w in f.split()}
@@ -55,7 +54,7 @@ def find_places(tale: Tale) -> tuple[str, ...]:
 
 
 def mentions(text: str, person: Person) -> int:
-    """Count how often a text names a person."""
+    """Return how often a text names a person."""
     return len(re.findall(name_pattern(person.forms), text))
 
 
@@ -65,14 +64,14 @@ def rename(text: str, names: Mapping[str, str]) -> str:
 
 
 def name_pattern(names: Iterable[str]) -> str:
-    """Give a pattern that matches any of the names, the longest first, as whole words where words have borders."""
+    """Return a pattern that matches any of the names, longest first; as whole words where a script separates words."""
     body = "|".join(re.escape(n) for n in sorted(names, key=lambda n: (-len(n), n)))
     return body if re.search("[\u4e00-\u9fff]", body) else rf"(?<![\w-])(?:{body})(?![\w-])"
 
 
 @lru_cache(maxsize=4096)
 def first_person(tale: Tale) -> bool:
-    """Tell whether the narrator says ``I``."""
+    """Return whether the narrator says ``I``."""
     narration = outside_quotes(tale.story)
     if is_chinese(tale):
         return narration.count("我") >= 2
@@ -81,7 +80,7 @@ def first_person(tale: Tale) -> bool:
 
 @lru_cache(maxsize=4096)
 def present_tense(tale: Tale) -> bool:
-    """Tell whether the narration is in the present tense. English only."""
+    """Return whether the narration is in the present tense. English only."""
     narration = outside_quotes(tale.story)
     past = len(re.findall(r"\b(?:was|were|had|did|said|could|went|came|\w+ed)\b", narration))
     now = len(re.findall(r"\b(?:is|are|has|does|says|can|goes|comes|asks|looks|takes|turns|puts)\b", narration))
@@ -93,11 +92,11 @@ def _bare(word: str) -> str:
 
 
 def _names_inside_sentences(text: str) -> list[str]:
-    """Capitalised words that open no sentence and no quotation, without titles, days, months and the like."""
+    """Return capitalised words that do not start a sentence or a quotation, without titles, days and months."""
     found, before, end = [], "", 0
     for match in _WORD.finditer(text):
         between, word = text[end : match.start()], _bare(match[0])
-        opens = end == 0 or (re.search(r"[.!?:\n—]\s*$|[\"“]", between) and before not in words("titles", "en"))
+        opens = end == 0 or (re.search(r"[.!?:\n—]\s*$|[\"“]", between) and before not in bank_words("titles", "en"))
         before, end = match[0], match.end()
         if (
             opens
@@ -107,7 +106,7 @@ def _names_inside_sentences(text: str) -> list[str]:
             or (word[1:] and word.isupper())
         ):
             continue
-        if word not in words("titles", "en") and word not in words("no_names", "en"):
+        if word not in bank_words("titles", "en") and word not in bank_words("no_names", "en"):
             found.append(word)
     return found
 
@@ -133,7 +132,7 @@ def _english_people(tale: Tale) -> list[Person]:
 
 
 def _person_words(text: str) -> list[str]:
-    """Capitalised words that act, speak, own or stand beside a title more often than they follow ``in`` or ``from``."""
+    """Return capitalised words that act, speak, own or follow a title more often than ``in`` or ``from``."""
     inside, tokens = set(_names_inside_sentences(text)), _WORD.findall(text)
     lower = {w for w in tokens if w.islower()}
     person: Counter[str] = Counter()
@@ -141,7 +140,7 @@ def _person_words(text: str) -> list[str]:
         word = _bare(raw)
         if word not in inside or word.lower() in lower:
             continue
-        if re.fullmatch(_SPEECH, before) or re.fullmatch(_SPEECH, after) or before in words("titles", "en"):
+        if re.fullmatch(_SPEECH, before) or re.fullmatch(_SPEECH, after) or before in bank_words("titles", "en"):
             person[word] += 3
         elif _PLACE_BEFORE.fullmatch(before):
             person[word] -= 1
@@ -152,7 +151,7 @@ def _person_words(text: str) -> list[str]:
 
 def _chinese_people(tale: Tale) -> list[Person]:
     text = f"{tale.premise}\n{tale.story}"
-    surnames, no_names = "".join(bank("surnames", "zh")), words("no_names", "zh")
+    surnames, no_names = "".join(bank("surnames", "zh")), bank_words("no_names", "zh")
     found: dict[str, int] = {}
     for size in (2, 3):
         for start in range(len(text) - size + 1):
@@ -182,6 +181,6 @@ def _whole_name(name: str, text: str) -> str:
 
 
 def _part_or_whole(name: str, names: set[str], found: Mapping[str, int]) -> bool:
-    """Tell whether a string is only a part of a name, or a name and what happened to follow it."""
+    """Return whether a string is only part of a name, or a name plus what happened to follow it."""
     part = any(name in q and q != name and found[q] >= 0.6 * found[name] for q in names)
     return part or any(q in name and q != name and found[name] < 0.6 * found[q] for q in names)

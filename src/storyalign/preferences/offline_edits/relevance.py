@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from storyalign.preferences.offline_edits_nouns import key_nouns, neighbour, other_names, swap_words
-from storyalign.preferences.offline_edits_people import rename
-from storyalign.preferences.offline_edits_text import Draft, Operator, Tale, count_words, is_chinese
+from storyalign.preferences.offline_edits.nouns import key_nouns, neighbour, other_names, swap_words
+from storyalign.preferences.offline_edits.people import rename
+from storyalign.preferences.offline_edits.text import Draft, Operator, Tale, count_words, is_chinese
 
 
 def other_story(tale: Tale, donors: Sequence[Tale], rng: random.Random) -> str | None:

@@ -6,14 +6,14 @@ import random
 import re
 from collections.abc import Sequence
 
-from storyalign.preferences.offline_edits_banks import bank
-from storyalign.preferences.offline_edits_nouns import blur_nouns, kinds, members, swap_words
-from storyalign.preferences.offline_edits_people import present_tense
-from storyalign.preferences.offline_edits_phrases import fitting, phrases
-from storyalign.preferences.offline_edits_text import (
+from storyalign.preferences.offline_edits.nouns import blur_nouns, kinds, members, swap_words
+from storyalign.preferences.offline_edits.people import present_tense
+from storyalign.preferences.offline_edits.phrases import fitting, phrases
+from storyalign.preferences.offline_edits.text import (
     Draft,
     Operator,
     Tale,
+    bank,
     count_words,
     is_chinese,
     is_dialogue,

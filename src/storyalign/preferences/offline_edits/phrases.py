@@ -1,6 +1,6 @@
-"""The banks of ready-made sentences that some offline edits put into a story.
+"""Ready-made sentences that some offline edits insert into a story.
 
-One text file per language and bank in ``phrases/``, one phrase a line. ``{who}``, ``{whose}`` and ``{whom}`` stand for
+One text file per language and bank in ``banks/``, one phrase per line. ``{who}``, ``{whose}`` and ``{whom}`` stand for
 one person of the story, ``{other}`` for another one, ``[went/goes]`` for past and present tense.
 """
 
@@ -11,9 +11,8 @@ import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from storyalign.preferences.offline_edits_banks import bank
-from storyalign.preferences.offline_edits_people import find_people, first_person, mentions, present_tense
-from storyalign.preferences.offline_edits_text import Tale, capitalize, count_words, is_chinese
+from storyalign.preferences.offline_edits.people import find_people, first_person, mentions, present_tense
+from storyalign.preferences.offline_edits.text import Tale, bank, capitalize, count_words, is_chinese
 
 _FIRST_PRESENT = {"is": "am", "has": "have", "does": "do", "goes": "go", "realises": "realise"}
 _NARRATOR = {"en": "I", "zh": "我"}
@@ -22,7 +21,7 @@ _NOBODY = {"en": ("somebody", "the one in question"), "zh": ("那人", "当事�
 
 
 def phrases(name: str, tale: Tale, rng: random.Random) -> list[str]:
-    """Give all phrases of a bank, in a new order, filled in with one tale's people and tense."""
+    """Return all phrases of a bank in random order, filled in with the people and tense of a tale."""
     language = "zh" if is_chinese(tale) else "en"
     found = [_fill(phrase, tale, rng) for phrase in _in_tense(name, language, language == "en" and present_tense(tale))]
     rng.shuffle(found)
@@ -30,7 +29,7 @@ def phrases(name: str, tale: Tale, rng: random.Random) -> list[str]:
 
 
 def fitting(candidates: Sequence[str], words: float, rng: random.Random, among: int = 5) -> str:
-    """Choose one of the phrases whose lengths come nearest to ``words``."""
+    """Return one of the phrases whose lengths are closest to ``words``."""
     return rng.choice(sorted(candidates, key=lambda p: abs(count_words(p) - words))[:among])
 
 

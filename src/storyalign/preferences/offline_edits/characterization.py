@@ -6,8 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from storyalign.preferences.offline_edits_banks import bank
-from storyalign.preferences.offline_edits_people import (
+from storyalign.preferences.offline_edits.people import (
     Person,
     find_people,
     first_person,
@@ -15,11 +14,12 @@ from storyalign.preferences.offline_edits_people import (
     name_pattern,
     present_tense,
 )
-from storyalign.preferences.offline_edits_phrases import fitting, phrases
-from storyalign.preferences.offline_edits_text import (
+from storyalign.preferences.offline_edits.phrases import fitting, phrases
+from storyalign.preferences.offline_edits.text import (
     Draft,
     Operator,
     Tale,
+    bank,
     capitalize,
     count_words,
     is_chinese,
@@ -75,7 +75,7 @@ def pronouns_mixed(tale: Tale, _donors: Sequence[Tale], rng: random.Random) -> s
 
 
 def _turn(unit: str, i_tell: bool, third: str) -> tuple[str, int]:
-    """Give one sentence the opposite pronouns; the narrator's ``I`` becomes a third person outside quotations."""
+    """Swap the pronouns of one sentence; the narrator's ``I`` becomes a third person outside quotations."""
 
     def her(match: re.Match[str]) -> str:
         return ("his" if match[2] else "him") + (match[2] or "")
@@ -166,7 +166,7 @@ def dialogue_exchanged(tale: Tale, _donors: Sequence[Tale], rng: random.Random) 
 
 
 def _spoken(tale: Tale) -> str:
-    """The story with every second stretch between straight quotes hidden, so that only speech matches."""
+    """Return the story with the narration between straight quotes blanked out, so that only speech matches."""
     if is_chinese(tale) or '"' not in tale.story:
         return tale.story
     pieces = tale.story.split('"')
@@ -174,14 +174,14 @@ def _spoken(tale: Tale) -> str:
 
 
 def _tagged(tale: Tale, quote: re.Match[str]) -> bool:
-    """Tell whether ``he said`` or the like follows."""
+    """Return whether ``he said`` or the like follows."""
     return bool(
         re.match(r"\" (?:[a-z]|[\w' -]{1,30}? (?:said|asked|cried|says|asks|called)\b)", tale.story[quote.end() :])
     )
 
 
 def _end_like(line: str, model: str, tagged: bool) -> str:
-    """Give a line the closing mark that its place in the sentence needs, and a fitting first letter."""
+    """Return a line with the closing mark and the first letter that its place in the sentence needs."""
     soft, hard = "，,", "。."
     last, wanted = line[-1], model[-1]
     if (wanted in soft or tagged) and last in hard + soft:

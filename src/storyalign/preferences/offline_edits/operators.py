@@ -1,8 +1,7 @@
-"""The offline backend of the ``rewriting`` construction: edits that lower one dimension and need no language model.
+"""The operators of all dimensions, and how one is applied so that lengths reveal nothing.
 
-Each operator is a pure function ``(tale, donors, rng) -> edited story or None``; see ``offline_edits_<dimension>``.
-``edit_near`` tries one with several seeds and keeps the result whose length comes nearest to what is asked, so that
-length tells nothing about which story was edited.
+Each operator is a pure function ``(tale, donors, rng) -> edited story or None``. ``edit_near`` tries one with several
+seeds and keeps the result whose length is closest to the target, so length does not reveal which story was edited.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from storyalign.preferences.offline_edits_characterization import CHARACTERIZATION
-from storyalign.preferences.offline_edits_coherence import COHERENCE
-from storyalign.preferences.offline_edits_creativity import CREATIVITY
-from storyalign.preferences.offline_edits_fluency import FLUENCY
-from storyalign.preferences.offline_edits_relevance import RELEVANCE
-from storyalign.preferences.offline_edits_text import Operator, Tale, count_words
+from storyalign.preferences.offline_edits.characterization import CHARACTERIZATION
+from storyalign.preferences.offline_edits.coherence import COHERENCE
+from storyalign.preferences.offline_edits.creativity import CREATIVITY
+from storyalign.preferences.offline_edits.fluency import FLUENCY
+from storyalign.preferences.offline_edits.relevance import RELEVANCE
+from storyalign.preferences.offline_edits.text import Operator, Tale, count_words
 
 OPERATORS: dict[str, dict[str, Operator]] = {
     "coherence": COHERENCE,
@@ -84,7 +83,7 @@ def edits(name: str, tale: Tale, donors: Sequence[Tale], seed: str, tries: int =
 def edit_near(
     name: str, tale: Tale, donors: Sequence[Tale], seed: str, target: float = 1.0, tries: int = 16
 ) -> Edit | None:
-    """Give the edit whose length ratio comes nearest to ``target``, or None where the operator does not apply."""
+    """Return the edit whose length ratio is closest to ``target``, or None if the operator does not apply."""
     found = edits(name, tale, donors, seed, tries)
     return min(found, key=lambda e: abs(e.ratio - target)) if found else None
 
