@@ -3,6 +3,7 @@ import json
 import pytest
 
 from storyalign.benchmark.premises import (
+    FAULTS,
     Themes,
     check_step,
     enrich_step,
@@ -82,13 +83,13 @@ def test_a_manner_is_drawn_by_the_row_and_kept():
 
 
 def test_faults_need_a_yes_or_no_each():
-    assert read_faults('{"empty": false, "inconsistent": true, "sensitive": false}') == ["inconsistent"]
+    assert read_faults('{"empty": false, "inconsistent": true, "sensitive": false}', FAULTS) == ["inconsistent"]
     with pytest.raises(UnparsedReply, match="field asked for"):
-        read_faults('{"empty": false, "inconsistent": true}')
-    with pytest.raises(UnparsedReply, match="whether the premise is inconsistent"):
-        read_faults('{"empty": false, "inconsistent": "perhaps", "sensitive": false}')
+        read_faults('{"empty": false, "inconsistent": true}', FAULTS)
+    with pytest.raises(UnparsedReply, match="yes or no to inconsistent"):
+        read_faults('{"empty": false, "inconsistent": "perhaps", "sensitive": false}', FAULTS)
     with pytest.raises(UnparsedReply):
-        read_faults("It is fine.")
+        read_faults("It is fine.", FAULTS)
 
 
 def test_the_themes_and_the_recipe_that_ship_are_whole():

@@ -78,6 +78,19 @@ def test_what_leaks_stays_out(tmp_path: Path) -> None:
     assert (report.leakage.pairs, report.leakage.kinds) == (8, {"story, exact": 1})
 
 
+def test_pairs_by_authors_of_the_evaluation_set_stay_out(tmp_path: Path) -> None:
+    index = LeakageIndex()
+    index.add(
+        "bench", [Instance("rmb-1", prose("p", 40), prose("c", 200), (prose("r", 200),))], ["person-a", "person-b"]
+    )
+    keys = {0: ["person-a"], 1: ["person-c", "person-b"], 2: ["person-c"], 3: []}
+    report, pairs = mixed(tmp_path, [row(n, author_keys=keys.get(n % 8)) for n in range(16)], index=index)
+    # two of each eight; no keys, null and other authors stay
+    assert sorted(int(pair.id[5:]) for pair in pairs) == [n for n in range(16) if n % 8 > 1]
+    assert report.tally.dropped == {mix.SAME_AUTHOR: 4}
+    assert report.leakage.leaking == 0
+
+
 def test_targets_are_kept_and_the_rest_fills_up_the_total(tmp_path: Path) -> None:
     settings = Mix(targets={"rewriting": 4, "back_generation": 12, "guided_continuation": 2}, total=20)
     report, _ = mixed(tmp_path, [row(n) for n in range(40)], settings)

@@ -122,9 +122,12 @@ class LeakageIndex:
         self._passages = PassageIndex()
         self._places: list[tuple[str, str]] = []
         self.instances = 0
+        self.author_keys: set[str] = set()
+        """Keys of the authors whose stories stand in the evaluation sets."""
 
-    def add(self, name: str, instances: Iterable[Instance]) -> None:
+    def add(self, name: str, instances: Iterable[Instance], author_keys: Iterable[str] = ()) -> None:
         """Index one evaluation set under its name."""
+        self.author_keys.update(author_keys)
         for instance in instances:
             self.instances += 1
             number = len(self._places)

@@ -39,6 +39,7 @@ from storyalign.benchmark.premises import (
 )
 from storyalign.benchmark.ratings import rated_groups, rating_step
 from storyalign.benchmark.recipe import Recipe
+from storyalign.benchmark.sensitive_content import sensitivity_step, without_sensitive
 from storyalign.benchmark.settling import routes_of, settle, task_of
 from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError
@@ -112,7 +113,7 @@ class Construction:
             made = [folder / "checked/rows.jsonl"]
         rows = (row for path in made for row in _rows(path))
         passed = self._part(filter_premises(rows, self.recipe, self._review()), folder / "llm.jsonl")
-        drawn = self._part(human_premises(human, self.recipe), folder / "human.jsonl")
+        drawn = self._part(self._human_premises(human), folder / "human.jsonl")
         sheet = io.StringIO()
         table = csv.DictWriter(sheet, ["id", "family", "premise", "keep", "note"])
         table.writeheader()
@@ -120,7 +121,21 @@ class Construction:
         write_text(folder / "to_review.csv", "\ufeff" + sheet.getvalue())
         pool = [folder / "llm.jsonl", folder / "human.jsonl"]
         kept = write_jsonl(self.folder / "premises.jsonl", (r for p in pool for r in _first(_rows(p), self.limit)))
-        return Kept("premises", kept, passed.dropped + drawn.dropped, 0)
+        return Kept("premises", kept, passed.dropped + drawn.dropped, drawn.waiting)
+
+    def _human_premises(self, human: Callable[[], Iterable[Row]]) -> Iterator[Row | Dropped]:
+        """Draw premises with a human story, and have the stories checked where the recipe names who does it."""
+        folder, judge = self.folder / "premises", self.recipe.human_premises.check
+        drawn = human_premises(human, self.recipe)
+        if judge is None:
+            return drawn
+        to_check = (row for row in drawn if not isinstance(row, Dropped))
+        self._write(folder / "human_to_check.jsonl", _first(to_check, self.limit))
+        place = folder / "human_checked"
+        self._ask([Job(sensitivity_step(self.recipe), folder / "human_to_check.jsonl", judge, place)])
+        answers, failures = RowsById(place / "rows.jsonl"), RowsById(place / "dropped.jsonl")
+        # Drawn once more, as memory holds no story.
+        return without_sensitive(human_premises(human, self.recipe), answers, failures)
 
     def candidates(self) -> Kept:
         """Have the stories written and put the groups together."""
@@ -218,7 +233,11 @@ class Construction:
         return self._part(settled(), self.folder / "settled.jsonl")
 
     def assemble(self) -> Kept:
-        """Write the instances."""
+        """Write the instances.
+
+        Beside the dataset's columns they carry the human author's key, by which the mix of preference pairs leaves out
+        pairs by the same author; ``storyalign build`` drops it.
+        """
         from storyalign.benchmark.dimension import Category
 
         settled, groups = (
@@ -228,8 +247,10 @@ class Construction:
 
         def instances() -> Iterator[Row | Dropped]:
             for row in _rows(settled):
-                made = instance_of(_known(groups, row["id"]), row, Category(row["dimension"], row["stage"]))
-                yield made if isinstance(made, Dropped) else made.to_row()
+                group = _known(groups, row["id"])
+                made = instance_of(group, row, Category(row["dimension"], row["stage"]))
+                author = {"author_key": group.get("author_key")}
+                yield made if isinstance(made, Dropped) else {**made.to_row(), **author}
 
         return self._part(instances(), self.folder / "instances.jsonl")
 

@@ -11,6 +11,7 @@ from storyalign.benchmark.candidates import premises_for, writing_step, writings
 from storyalign.benchmark.premises import Themes, check_step, enrich_step, restyle_step, seed_calls, seed_step
 from storyalign.benchmark.ratings import rating_step
 from storyalign.benchmark.recipe import Recipe
+from storyalign.benchmark.sensitive_content import sensitivity_step
 from storyalign.files import read_jsonl
 from storyalign.llm.steps import Row, Step
 
@@ -75,6 +76,12 @@ def plan(
         "llm_llm": _smallest(made, settings.wanted, limit),
         "human_llm": _smallest(human, recipe.human_premises.wanted, limit),
     }
+    if (judge := recipe.human_premises.check) is not None:
+        source = premises / "human_to_check.jsonl"
+        likely = {"human_story": prose(recipe.candidates.words)}
+        drawn = _made(source, limit, folder) or _assumed(counts["human_llm"], source, "human_llm", **likely)
+        assumed = not isinstance(drawn, _Made)
+        yield Planned(sensitivity_step(recipe), judge, drawn, source, premises / "human_checked", assumed)
     source = folder / "premises.jsonl"
     pool = _made(source, limit, folder)
     premise_rows: list[Row] = pool or [

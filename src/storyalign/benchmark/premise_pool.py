@@ -144,6 +144,7 @@ def _human_row(row: Row) -> Row:
         "corpus": row.get("corpus") or "unknown",
         "language": row.get("language") or UNKNOWN_LANGUAGE,
         "license": row.get("license") or "unknown",
+        "author_key": row.get("author_key"),
     }
 
 

@@ -191,18 +191,18 @@ def check_step(recipe: Recipe) -> Step:
         answer = schema("faults", {fault: {"type": "boolean"} for fault in FAULTS})
         return Request(user_message(text), settings.max_tokens, 0.0, recipe.seed_for("check", row["id"]), answer)
 
-    return Step("checking", prompt, request, lambda row, reply: {**row, "faults": read_faults(reply)}, tries=2)
+    return Step("checking", prompt, request, lambda row, reply: {**row, "faults": read_faults(reply, FAULTS)}, tries=2)
 
 
-def read_faults(reply: str) -> list[str]:
-    """Read which faults a reply names.
+def read_faults(reply: str, names: Sequence[str]) -> list[str]:
+    """Return which of the named faults a reply states, in the order of the names.
 
     Raises:
         UnparsedReply: it does not say yes or no to each.
     """
     answer = final_answer(reply)
-    stated = {fault: json_field(answer, (fault,)) for fault in FAULTS}
-    for fault, value in stated.items():
+    stated = {name: json_field(answer, (name,)) for name in names}
+    for name, value in stated.items():
         if not isinstance(value, bool):
-            raise UnparsedReply(f"the reply does not say whether the premise is {fault}")
-    return [fault for fault, value in stated.items() if value]
+            raise UnparsedReply(f"the reply does not say yes or no to {name}")
+    return [name for name, value in stated.items() if value]

@@ -58,6 +58,10 @@ class HumanPremises:
     """Premises to draw; None takes all."""
     fewest_words: Count = 100
     """Shorter human stories are dropped (Appendix C)."""
+    check: str | None = None
+    """Who looks through the stories drawn for sensitive content; None leaves that to people."""
+    max_tokens: Count = 1024
+    """Upper bound of the checker's reply, its reasoning included."""
 
 
 @checked
@@ -136,6 +140,7 @@ class Recipe:
         named: dict[str, Sequence[str | None]] = {
             "premises.endpoint": [self.premises.endpoint],
             "premises.check": [self.premises.check],
+            "human_premises.check": [self.human_premises.check],
             "candidates.writers": self.candidates.writers,
             "candidates.human_llm_writers": self.candidates.human_llm_writers,
             "ratings.judges": self.ratings.judges,

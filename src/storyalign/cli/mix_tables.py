@@ -23,13 +23,13 @@ def mix_and_print(settings: Mix, against: Sequence[str], files: Sequence[Path], 
     from storyalign.cli.terminal import open_console, say
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.files import write_json
-    from storyalign.preferences.mix import mix_pairs
+    from storyalign.preferences.mix import SAME_AUTHOR, mix_pairs
 
     console, index = open_console(), None
     for name in against:
         index = index or LeakageIndex()
         loaded = load_evaluation_set(name, needs_gold=False)
-        index.add(loaded.name, loaded.instances)
+        index.add(loaded.name, loaded.instances, loaded.author_keys)
     report = mix_pairs(
         files,
         out / "pairs.jsonl",
@@ -43,6 +43,11 @@ def mix_and_print(settings: Mix, against: Sequence[str], files: Sequence[Path], 
     print_writers(console, {name: balance.to_json() for name, balance in sorted(report.cues.writers.items())})
     if index is not None:
         print_leakage(console, report.leakage, f"{index.instances:,} instances of {', '.join(against)}")
+        if index.author_keys:
+            n = report.tally.dropped[SAME_AUTHOR]
+            say(console, f"{n:,} pairs dropped by authors of the evaluation sets ({len(index.author_keys):,} keys)", "")
+        else:
+            say(console, "the evaluation sets carry no author_key, so pairs by their authors were not looked for", "")
     else:
         say(console, "compared with no evaluation set; name some under mix: against: to look for leaks", "yellow")
     for line in report.tally.lines():

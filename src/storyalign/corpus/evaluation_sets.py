@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class EvaluationSet:
     """Groups and candidates that were left out, by reason."""
     has_gold: bool = True
     """False where ``chosen`` is merely the first story of the file: rewards can be had, accuracy cannot."""
+    author_keys: frozenset[str] = frozenset()
+    """Salted keys of the authors of human stories, where the rows carry them."""
 
 
 def load_evaluation_set(
@@ -94,7 +96,8 @@ def load_evaluation_set(
         name, rows = path.name, read_jsonl(path)
     else:
         name, rows = open_dataset(data, config, split, revision)
-    instances = list(read_instances(rows))
+    author_keys: set[str] = set()
+    instances = list(read_instances(_noting_authors(rows, author_keys)))
     _refuse(
         name,
         "the data says itself which story is chosen",
@@ -102,7 +105,16 @@ def load_evaluation_set(
         lower_is_better=lower_is_better or None,
         assume_human_best=assume_human_best or None,
     )
-    return _evaluation_set(instances, name)
+    return replace(_evaluation_set(instances, name), author_keys=frozenset(author_keys))
+
+
+def _noting_authors(rows: Iterable[Line | DatasetRow], author_keys: set[str]) -> Iterator[Line | DatasetRow]:
+    for line in rows:
+        if (key := line.row.get("author_key")) is not None:
+            if not isinstance(key, str):
+                raise line.error(f"author_key must be a string or null, got {type(key).__name__}")
+            author_keys.add(key)
+        yield line
 
 
 def _refuse(data: str | Path, reason: str, **options: object) -> None:

@@ -31,6 +31,7 @@ REPEATED = "the same premise with the same stories came before"
 NEARLY_REPEATED = "both stories are nearly those of an earlier pair"
 SAME_ID = "another pair has this id"
 LEAKS = "a text stands in an evaluation set"
+SAME_AUTHOR = "its author has a story in an evaluation set"
 OVER_TARGET = "more pairs than the construction's target"
 
 PAPER_TARGETS: Mapping[str, int | None] = {
@@ -199,6 +200,10 @@ def _first_pass(
         if leaks:
             tally.drop(LEAKS, where)
             continue
+        author_keys = line.row.get("author_keys") or ()
+        if evaluation is not None and not evaluation.author_keys.isdisjoint(author_keys):
+            tally.drop(SAME_AUTHOR, where)
+            continue
         matches = [index.find_all(text.whole) for text in texts[1:]]
         # Two rewritings of one story are two pairs, however little each of them changes.
         threshold = 1.0 if pair.construction == "rewriting" else settings.repeated
@@ -207,7 +212,7 @@ def _first_pass(
             continue
         ids.add(row_id)
         contents.add(content)
-        owners = [_key("author", a) for a in line.row.get("author_keys") or ()]
+        owners = [_key("author", a) for a in author_keys]
         owners += [_key("story", s) for s in line.row.get("story_ids") or ()]
         # One key for a text, whether it serves as premise or as story.
         number = groups.add((*(_key("text", exact) for exact in (premise, *stories)), *owners))
