@@ -12,7 +12,8 @@ import pytest
 from storyalign.accuracy import top1_report
 from storyalign.cli.data_options import DataChoice
 from storyalign.cli.main import run
-from storyalign.cli.scoring_runs import ScoringOptions, file_name
+from storyalign.cli.scoring_runs import file_name
+from storyalign.scoring.options import ScoringOptions
 from tests.evaluation.scored import instance, rewards_rows, right_in, write_rewards
 
 ITEMS = [instance(n) for n in range(60)]
@@ -255,7 +256,7 @@ def test_each_scorer_has_a_rewards_file_of_its_own(tmp_path, monkeypatch):
     ]
     assert len(set(names)) == 3
     assert file_name("./runs/a/model", choice, ScoringOptions()) == names[0]
-    options = [ScoringOptions(revision="x"), ScoringOptions(mode="x"), ScoringOptions(dtype="bf16")]
+    options = [ScoringOptions(revision="x"), ScoringOptions(mode="rate"), ScoringOptions(dtype="bf16")]
     assert len({file_name("m", choice, own) for own in options} | {file_name("m", choice, ScoringOptions())}) == 4
 
 

@@ -116,7 +116,7 @@ def test_fresh_asks_everything_again(here, monkeypatch):
     [
         (("judge:mine", "--truncate", "head"), "--truncate cannot be used: a judge reads whole stories"),
         (("judge:mine", "--batch-tokens", "9"), "--batch-tokens cannot be used"),
-        (("judge:mine", "--mode", "vote"), "--mode vote: unknown; choose one of rate, choose, pairwise"),
+        (("judge:mine", "--mode", "vote"), "--mode vote: unknown; choose rate, choose, pairwise or criteria"),
         (("judge:yours",), "judge:yours: no such judge"),
         ((".", "--mode", "rate"), "--mode cannot be used: only judges have it"),
     ],

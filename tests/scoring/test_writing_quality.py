@@ -12,6 +12,7 @@ from storyalign.models.chat import TooLongError
 from storyalign.records import Instance
 from storyalign.scoring.doctor import examine_writing_quality
 from storyalign.scoring.findings import exit_code
+from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.scorers import open_scorer
 from storyalign.scoring.writing_quality import WritingQualityScorer, load_writing_quality
@@ -73,7 +74,7 @@ def test_a_story_gets_the_mean_of_its_paragraphs(folder):
 def test_it_is_found_by_its_files_and_by_its_entry(folder, tmp_path):
     assert isinstance(open_scorer(str(folder), tmp_path / "r.jsonl"), WritingQualityScorer)
     with pytest.raises(RecipeError, match="--truncate cannot be used: it reads whole paragraphs"):
-        open_scorer(str(folder), tmp_path / "r.jsonl", truncate="head")
+        open_scorer(str(folder), tmp_path / "r.jsonl", ScoringOptions(truncate="head"))
 
 
 def test_a_paragraph_beyond_the_limit_is_refused_by_name(folder):

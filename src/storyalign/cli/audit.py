@@ -9,8 +9,10 @@ import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
 from storyalign.cli.leakage_audits import LEAKAGE, leakage
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 _GROUP = """
 Look for what a dataset or a scorer gives away.
@@ -54,7 +56,7 @@ Examples:
 def register(app: typer.Typer) -> None:
     """Add the verb group."""
     group = typer.Typer(help=_GROUP, no_args_is_help=True)
-    group.command("shortcuts", help=_SHORTCUTS, no_args_is_help=True)(shortcuts)
+    group.command("shortcuts", help=_SHORTCUTS, no_args_is_help=True)(with_scoring_options(shortcuts))
     group.command("table", help=_TABLE, no_args_is_help=True)(table)
     group.command("leakage", help=LEAKAGE, no_args_is_help=True)(leakage)
     app.add_typer(group, name="audit")
@@ -69,6 +71,7 @@ def shortcuts(
     assume_human_best: AssumeHumanBest = False,
     config: Config = None,
     split: Split = None,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Audit shortcuts; the help text stands in ``register``."""
     from storyalign.audit.shortcuts import audit_shortcuts
@@ -80,7 +83,8 @@ def shortcuts(
     keep_inputs([data, rewards], json_file)
     choice = DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
     evaluation_set = choice.load()
-    scored = scored_sets_of([str(rewards)], choice, evaluation_set)[0] if rewards else None
+    scorers = [str(rewards)] if rewards else []
+    scored = next(iter(scored_sets_of(scorers, choice, evaluation_set, options)), None)
     report = audit_shortcuts(
         evaluation_set.instances,
         scored.rewards if scored else None,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import DataChoice, LowerIsBetter, ScoreKey
-from storyalign.cli.model_options import MaxLength, Precision, Truncate
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.scorer_choice import SCORERS_HELP, check_scorers
-from storyalign.cli.scoring_runs import ScoringOptions
 from storyalign.cli.written_stories import (
     StoriesWritten,
     WriterModel,
@@ -19,7 +18,8 @@ from storyalign.cli.written_stories import (
     WritingOptions,
     have_written,
 )
-from storyalign.errors import RecipeError
+from storyalign.errors import DataError, RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("best-of-n", help=_HELP, no_args_is_help=True)(best_of_n)
+    app.command("best-of-n", help=_HELP, no_args_is_help=True)(with_scoring_options(best_of_n))
 
 
 def best_of_n(
@@ -64,30 +64,29 @@ def best_of_n(
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="With --local: most tokens of a story.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only the first so many premises.")] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop writer and judges each before so many US dollars.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Spend what the estimate says.")] = False,
     ranks: Annotated[list[Path] | None, typer.Option(help="A file of human rankings; may be repeated.")] = None,
     score_key: ScoreKey = None,
     lower_is_better: LowerIsBetter = False,
-    dtype: Precision = "fp32",
-    max_length: MaxLength = None,
-    truncate: Truncate = None,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Choose the best of N; the help text stands in ``register``."""
     *scorers, premises = paths
     if not scorers:
         raise RecipeError(f"{premises}: one argument; name a scorer (null:longest is one), and then the premises")
-    writing = WritingOptions(recipe, url, model, local, n, words, max_tokens, max_cost, yes)
+    writing = WritingOptions(recipe, url, model, local, n, words, max_tokens)
     if not writing.asked and any(option is not None for option in (n, words, max_tokens, first)):
         raise RecipeError(
             "--n, --words, --max-tokens, --first are for stories to write; add --recipe, --url or --local"
         )
-    check_scorers(scorers)
+    if writing.asked and (score_key or lower_is_better):
+        raise RecipeError("--score-key, --lower-is-better are for stories that people judged; leave out the writer")
+    if missing := [path for path in ranks or [] if not path.is_file()]:
+        raise DataError(f"{missing[0]}: no such file of rankings")
+    also_taken = writing.taken if writing.asked else frozenset()
+    check_scorers(scorers, options, also_taken=also_taken)
     choice = DataChoice(premises, None, None, score_key, lower_is_better)
     if writing.asked:
-        choice = DataChoice(str(_write(premises, writing, out, first)))
+        choice = DataChoice(str(_write(premises, writing, options, out, first)))
 
     from storyalign.cli.choice_tables import print_choices
     from storyalign.cli.reference_orders import load_with_reference
@@ -99,8 +98,7 @@ def best_of_n(
 
     data, rankings = load_with_reference(choice, ranks or [])
     orders = {i.id: o for i in data.instances if (o := rankings.order(i)) is not None} if rankings else {}
-    options = ScoringOptions(dtype, max_length, truncate, max_cost=max_cost, yes=yes)
-    scored = scored_sets_of(scorers, choice, data, options, out / "rewards")
+    scored = scored_sets_of(scorers, choice, data, options, out / "rewards", also_taken=also_taken)
     figures = [sum_up(data.instances, one, orders) for one in scored]
     signatures = [data_signature(data), *(scorer_signature(one) for one in scored)]
     write_jsonl(out / "choices.jsonl", _choice_rows(data, scored))
@@ -113,7 +111,7 @@ def best_of_n(
     say(console, f"wrote {out / 'choices.jsonl'} and {out / 'best_of_n.json'}", "")
 
 
-def _write(premises: str, writing: WritingOptions, out: Path, first: int | None) -> Path:
+def _write(premises: str, writing: WritingOptions, options: ScoringOptions, out: Path, first: int | None) -> Path:
     from storyalign.corpus.premise_lists import read_premises
 
     found = read_premises(premises)
@@ -121,7 +119,7 @@ def _write(premises: str, writing: WritingOptions, out: Path, first: int | None)
         typer.echo(f"{found.name}: {dropped:,} {reason} are left out")
     if first is not None:
         found.premises[first:] = []
-    have_written(found, writing, out)
+    have_written(found, writing, options, out)
     return out / "candidates.jsonl"
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from storyalign.cli.data_options import DataChoice
-from storyalign.cli.model_options import Precision, Truncate
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.scorer_choice import check_scorers
-from storyalign.cli.scoring_runs import ScoringOptions
 from storyalign.cli.written_stories import (
     StoriesWritten,
     WriterModel,
@@ -21,6 +21,7 @@ from storyalign.cli.written_stories import (
     have_written,
 )
 from storyalign.errors import RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("creative-writing", help=_HELP, no_args_is_help=True)(creative_writing)
+    app.command("creative-writing", help=_HELP, no_args_is_help=True)(with_scoring_options(creative_writing))
 
 
 def creative_writing(
@@ -67,19 +68,21 @@ def creative_writing(
     url: WriterUrl = None,
     model: WriterModel = None,
     n: StoriesWritten = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Most US dollars for each step.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Spend what the estimates say.")] = False,
-    dtype: Precision = "fp32",
-    truncate: Truncate = None,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Run Creative Writing v3; the help text stands in ``register``."""
+    from storyalign.corpus.evaluation_sets import load_evaluation_set
+
     *scorers, prompts = paths
     if not scorers:
         raise RecipeError(f"{prompts}: one argument; name a scorer (null:longest is one), and then the prompts")
     if not judge.startswith("judge:"):
         raise RecipeError(f"--judge {judge}: expected judge:NAME of recipes/scorers.yaml")
-    check_scorers([*scorers, judge])
-    stories = _stories(prompts, WritingOptions(recipe, url, model, None, n, None, None, max_cost, yes), out)
+    money = options.only({"max_cost", "yes"})
+    check_scorers([judge], money)
+    check_scorers(scorers, options, also_taken={"max_cost", "yes"})
+    judged_on = load_evaluation_set(benchmark) if benchmark else None
+    stories = _stories(prompts, WritingOptions(recipe, url, model, None, n), money, out)
 
     from rich.text import Text
 
@@ -94,13 +97,12 @@ def creative_writing(
 
     choice = DataChoice(str(stories))
     data = choice.load(needs_gold=False)
-    options = ScoringOptions(dtype, None, truncate, max_cost=max_cost, yes=yes)
-    scored = scored_sets_of(scorers, choice, data, options, out / "rewards")
+    scored = scored_sets_of(scorers, choice, data, options, out / "rewards", also_taken={"max_cost", "yes"})
     choices = [choices_of(data.instances, one) for one in scored]
     to_judge = chosen_instances(data.instances, choices)
-    asked, scores = _judge(judge, to_judge, out / "judged.jsonl", data, max_cost, yes)
+    asked, scores = _judge(judge, to_judge, out / "judged.jsonl", data, money)
     rows = [judged_choices(one.name, data.instances, c, scores) for one, c in zip(scored, choices, strict=True)]
-    meta = _measure_judge(judge, benchmark, out, max_cost, yes) if benchmark else None
+    meta = _measure_judge(judge, judged_on, out, money) if judged_on else None
     caveat = _caveat(meta)
     console = open_console()
     say(console, f"{data.name}: {len(data.instances)} prompts, {asked.name} by six criteria, 1 to 5", "bold")
@@ -131,7 +133,7 @@ def creative_writing(
     say(console, f"wrote {out / 'creative_writing.json'}", "")
 
 
-def _stories(prompts: str, writing: WritingOptions, out: Path) -> Path:
+def _stories(prompts: str, writing: WritingOptions, money: ScoringOptions, out: Path) -> Path:
     from storyalign.corpus.judged_groups import is_judged_group
     from storyalign.corpus.premise_lists import read_premises
     from storyalign.files import read_jsonl
@@ -140,8 +142,10 @@ def _stories(prompts: str, writing: WritingOptions, out: Path) -> Path:
     if path.suffix == ".jsonl" and path.is_file():
         first = next(read_jsonl(path), None)
         if first is not None and is_judged_group(first.row):
+            if writing.asked or writing.n is not None:
+                raise RecipeError(f"{prompts}: holds stories; leave out --recipe, --url, --model and --n")
             return path
-    have_written(read_premises(prompts), writing, out, DEFAULT_RECIPE)
+    have_written(read_premises(prompts), writing, money, out, DEFAULT_RECIPE)
     return out / "candidates.jsonl"
 
 
@@ -150,8 +154,7 @@ def _judge(
     instances: Sequence[Instance],
     rewards_file: Path,
     data: EvaluationSet,
-    max_cost: float | None,
-    yes: bool,
+    money: ScoringOptions,
 ) -> tuple[JudgeScorer, dict[tuple[str, str], dict[str, float]]]:
     """Have stories judged by criteria, resumable beside the rewards file; unread replies have no scores."""
     from storyalign.cli.judge_costs import agree_on_cost, say_what_it_took
@@ -164,9 +167,9 @@ def _judge(
     from storyalign.scoring.scorers import open_scorer
 
     with open_store(rewards_file) as store:
-        scorer = open_scorer(judge, rewards_file, mode="criteria", max_cost=max_cost)
+        scorer = open_scorer(judge, rewards_file, replace(money, mode="criteria"))
         assert isinstance(scorer, JudgeScorer)
-        agree_on_cost(scorer, instances, store, yes=yes)
+        agree_on_cost(scorer, instances, store, yes=money.yes)
         with ScoringProgress() as bar:
             facts = {"name": data.name, "digest": data.digest}
             score_instances(scorer, instances, store, facts, begin=bar.begin, progress=bar.advance)
@@ -180,14 +183,12 @@ def _judge(
     return scorer, scores
 
 
-def _measure_judge(judge: str, benchmark: str, out: Path, max_cost: float | None, yes: bool) -> ScorerResult:
-    from storyalign.corpus.evaluation_sets import load_evaluation_set
+def _measure_judge(judge: str, data: EvaluationSet, out: Path, money: ScoringOptions) -> ScorerResult:
     from storyalign.evaluation.results import evaluate_scorers
     from storyalign.evaluation.scored_sets import read_scored_set
 
-    data = load_evaluation_set(benchmark)
     rewards_file = out / "judge_on_benchmark.jsonl"
-    _judge(judge, data.instances, rewards_file, data, max_cost, yes)
+    _judge(judge, data.instances, rewards_file, data, money)
     return evaluate_scorers(data, [read_scored_set(rewards_file, data)]).scorers[0]
 
 

@@ -166,10 +166,12 @@ def _ignore_ctrl_c() -> None:
 
 def _score(out: Path) -> None:
     from storyalign.cli.score import score
+    from storyalign.scoring.options import ScoringOptions
 
     used = yaml.safe_load((out / "model" / "recipe.yaml").read_text(encoding="utf-8"))
     # Training used bf16 where the processor has instructions for it; scoring is about twice as fast there too.
-    score(str(out / "model"), "storyrmb", out / "rewards.jsonl", dtype="bf16" if used.get("bf16") else "fp32")
+    options = ScoringOptions(dtype="bf16" if used.get("bf16") else "fp32")
+    score(str(out / "model"), "storyrmb", out / "rewards.jsonl", options=options)
 
 
 def _measure(out: Path) -> None:

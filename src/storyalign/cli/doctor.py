@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from storyalign.cli.model_options import MaxLength, Mode, Precision, Revision, TrustRemoteCode
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.errors import EndpointError, RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions, refuse_untaken
 
 if TYPE_CHECKING:
-    from storyalign.models.loading import DType
     from storyalign.records import Instance
     from storyalign.scoring.findings import Finding
     from storyalign.scoring.systems import JudgeSystem
+    from storyalign.scoring.voting import Mode
+
+_OPTIONS = ("dtype", "max_length", "mode", "revision", "trust_remote_code")
 
 _HELP = """
 Look at MODEL before a long run.
@@ -36,7 +39,7 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("doctor", help=_HELP, no_args_is_help=True)(doctor)
+    app.command("doctor", help=_HELP, no_args_is_help=True)(with_scoring_options(doctor, *_OPTIONS))
 
 
 def doctor(
@@ -44,43 +47,35 @@ def doctor(
         str, typer.Argument(help="A local folder, a Hub id, a name from recipes/scorers.yaml, or judge:NAME.")
     ],
     data: Annotated[str | None, typer.Option(help="The data that will be scored: a folder, a file, a Hub id.")] = None,
-    dtype: Precision = "fp32",
-    max_length: MaxLength = None,
-    mode: Mode = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Examine a scorer; the help text stands in ``register``."""
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.scoring.findings import exit_code
+    from storyalign.scoring.scorers import reads_paragraphs, terms_of
     from storyalign.scoring.systems import JudgeSystem, pinned, resolve
 
-    if dtype not in ("fp32", "bf16"):
-        raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
     system = resolve(model)
+    refuse_untaken(options, [terms_of(model, system)])
     instances = load_evaluation_set(data, needs_gold=False).instances if data else []
     found: Iterator[Finding]
     if isinstance(system, JudgeSystem):
-        found = _judge(system, mode, instances)
+        found = _judge(system, options.mode or system.mode, instances)
     else:
         from storyalign.scoring.doctor import examine_reward_model, examine_writing_quality
-        from storyalign.scoring.scorers import reads_paragraphs
 
-        if mode is not None:
-            raise RecipeError(f"--mode {mode}: only judges have modes, and {model} is a reward model")
         if system.url is not None:
             raise RecipeError(f"{model}: runs on the server {system.url}; examine the model itself: {system.model}")
-        precision: DType = "bf16" if dtype == "bf16" else "fp32"
-        commit = pinned(system, revision, trust_remote_code)
+        commit = pinned(system, options.revision, options.trust_remote_code)
         if reads_paragraphs(system):
-            found = examine_writing_quality(system.model, revision=commit, dtype=precision, instances=instances)
+            found = examine_writing_quality(system.model, revision=commit, dtype=options.dtype, instances=instances)
         else:
             found = examine_reward_model(
                 system.model,
                 revision=commit,
-                trust_remote_code=trust_remote_code,
-                dtype=precision,
-                max_length=max_length,
+                trust_remote_code=options.trust_remote_code,
+                dtype=options.dtype,
+                max_length=options.max_length,
                 instances=instances,
             )
     findings = []
@@ -92,15 +87,13 @@ def doctor(
     raise typer.Exit(code)
 
 
-def _judge(system: JudgeSystem, mode: str | None, instances: list[Instance]) -> Iterator[Finding]:
+def _judge(system: JudgeSystem, mode: Mode, instances: list[Instance]) -> Iterator[Finding]:
     from storyalign.scoring.call_log import CallLog
     from storyalign.scoring.judge_doctor import examine_judge
     from storyalign.scoring.judges import JudgeScorer
-    from storyalign.scoring.scorers import chosen_mode
 
-    chosen = chosen_mode(system, mode)
     try:
-        scorer = JudgeScorer(system.name, system.endpoint, chosen, CallLog(Path("rewards.jsonl")))
+        scorer = JudgeScorer(system.name, system.endpoint, mode, CallLog(Path("rewards.jsonl")))
     except EndpointError:
         scorer = None  # the examination names what is missing
-    return examine_judge(system, chosen, scorer, instances)
+    return examine_judge(system, mode, scorer, instances)

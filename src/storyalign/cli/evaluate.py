@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
-from storyalign.cli.model_options import BatchTokens, MaxLength, Mode, Precision, Revision, Truncate, TrustRemoteCode
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.scorer_choice import scored_sets_of
-from storyalign.cli.scoring_runs import ScoringOptions, is_main_process
+from storyalign.cli.scoring_runs import is_main_process
 from storyalign.errors import RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
     from storyalign.corpus.evaluation_sets import EvaluationSet
@@ -52,8 +53,8 @@ Json = Annotated[Path | None, typer.Option("--json", help="Write all figures to 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    app.command("evaluate", help=_EVALUATE, no_args_is_help=True)(evaluate)
-    app.command("compare", help=_COMPARE, no_args_is_help=True)(compare)
+    app.command("evaluate", help=_EVALUATE, no_args_is_help=True)(with_scoring_options(evaluate))
+    app.command("compare", help=_COMPARE, no_args_is_help=True)(with_scoring_options(compare))
 
 
 def evaluate(
@@ -71,25 +72,12 @@ def evaluate(
     split: Split = None,
     ties: Ties = "split",
     no_null_scorers: Annotated[bool, typer.Option("--no-null-scorers", help="Leave the null scorers out.")] = False,
-    dtype: Precision = "fp32",
-    max_length: MaxLength = None,
-    truncate: Truncate = None,
-    batch_tokens: BatchTokens = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
-    mode: Mode = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Judges: stop each before so many US dollars are spent.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says, without a limit.")] = False,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Evaluate scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
     _check_ties(ties)
     keep_inputs(paths, json_file, html, markdown, charts)
-    options = ScoringOptions(
-        dtype, max_length, truncate, batch_tokens, revision, trust_remote_code, mode, max_cost, yes
-    )
 
     from storyalign.cli.result_tables import print_results
     from storyalign.cli.terminal import open_console, say
@@ -123,6 +111,7 @@ def compare(
     config: Config = None,
     split: Split = None,
     ties: Ties = "split",
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Compare scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
@@ -139,7 +128,7 @@ def compare(
     from storyalign.files import write_json
 
     evaluation_set = choice.load()
-    scored = scored_sets_of(scorers, choice, evaluation_set)
+    scored = scored_sets_of(scorers, choice, evaluation_set, options)
     comparisons = compare_scorers(evaluation_set, scored, ties)
     results = evaluate_scorers(evaluation_set, scored, ties)
     out = open_console()

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
-from storyalign.cli.scorer_choice import SCORERS_HELP, check_scorers
-from storyalign.cli.scoring_runs import ScoringOptions
+from storyalign.cli.scorer_choice import SCORERS_HELP
 from storyalign.errors import DataError, RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
     from storyalign.evaluation.head_to_head import HeadToHead
@@ -35,7 +36,7 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("head-to-head", help=_HELP, no_args_is_help=True)(head_to_head)
+    app.command("head-to-head", help=_HELP, no_args_is_help=True)(with_scoring_options(head_to_head))
 
 
 def head_to_head(
@@ -52,14 +53,18 @@ def head_to_head(
     assume_human_best: AssumeHumanBest = False,
     config: Config = None,
     split: Split = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Judges: stop each before so many US dollars.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says.")] = False,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Let scorers meet; the help text stands in ``register``."""
     *scorers, data_name = paths
     if len(scorers) < 2:
         raise RecipeError("head-to-head needs two scorers or more, and then the data")
-    check_scorers(scorers)
+    if focus and not chart:
+        raise RecipeError("--focus says which scorers --chart draws against the others; add --chart FILE")
+    if chart:
+        from storyalign.evaluation.chart_style import chart_kind
+
+        chart_kind(chart)
     choice = DataChoice(data_name, config, split, score_key, lower_is_better, assume_human_best)
 
     from storyalign.cli.duel_tables import BY_JUDGES, agreement_line, duels_markdown, print_duels
@@ -77,7 +82,7 @@ def head_to_head(
     if rankings is None:
         raise DataError(f"{data.name}: no order to measure choices against; give --ranks, or --score-key for scores")
     orders = {i.id: order for i in data.instances if (order := rankings.order(i)) is not None}
-    scored = scored_sets_of(scorers, choice, data, ScoringOptions(max_cost=max_cost, yes=yes))
+    scored = scored_sets_of(scorers, choice, data, options)
     result = compute(data.instances, scored, orders)
     agreement = rater_agreement(rankings)
     signatures = [data_signature(data, reference=rankings.source), *(scorer_signature(one) for one in scored)]

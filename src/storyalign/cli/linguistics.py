@@ -16,7 +16,9 @@ from storyalign.cli.data_options import (
     Split,
     warning_of_notices,
 )
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
     from storyalign.audit.linguistics import Selection
@@ -40,7 +42,7 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("linguistics", help=_HELP, no_args_is_help=True)(linguistics)
+    app.command("linguistics", help=_HELP, no_args_is_help=True)(with_scoring_options(linguistics))
 
 
 def linguistics(
@@ -53,6 +55,7 @@ def linguistics(
     config: Config = None,
     split: Split = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Describe language; the help text stands in ``register``."""
     from tqdm import tqdm
@@ -66,10 +69,10 @@ def linguistics(
     keep_inputs(paths, json_file)
     *rewards, data = paths
     choice = DataChoice(data, config, split, score_key, lower_is_better, assume_human_best)
-    if by_writer and (rewards or score_key or lower_is_better or assume_human_best):
-        raise RecipeError("--by-writer looks at all stories of DATA; leave rewards files and gold options out")
+    if by_writer and (rewards or score_key or lower_is_better or assume_human_best or options.given):
+        raise RecipeError("--by-writer looks at all stories of DATA; leave scorers, their options and gold options out")
     name, signature, selections = (
-        _writers(choice) if by_writer else _scorers(choice, rewards, nulls=not no_null_scorers)
+        _writers(choice) if by_writer else _scorers(choice, rewards, options, nulls=not no_null_scorers)
     )
     total = sum(len(selection.stories) for selection in selections)
     with tqdm(total=total, desc="stories", unit="", leave=False, disable=None) as bar:
@@ -81,14 +84,16 @@ def linguistics(
         say(out, f"wrote {json_file}", "")
 
 
-def _scorers(choice: DataChoice, rewards: list[str], *, nulls: bool) -> tuple[str, str, list[Selection]]:
+def _scorers(
+    choice: DataChoice, rewards: list[str], options: ScoringOptions, *, nulls: bool
+) -> tuple[str, str, list[Selection]]:
     from storyalign.audit.linguistics import gold_selection, scorer_selections
     from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.evaluation.scored_sets import null_scored_sets
     from storyalign.evaluation.signatures import data_signature, scorer_signature
 
     data = choice.load()
-    scored = scored_sets_of(rewards, choice, data)
+    scored = scored_sets_of(rewards, choice, data, options)
     named = {one.name for one in scored}
     shown = [*scored, *(n for n in null_scored_sets(data.instances) if nulls and n.name not in named)]
     selections = [gold_selection(data.instances)]

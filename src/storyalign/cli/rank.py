@@ -11,10 +11,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from storyalign.cli.model_options import Precision, Revision, Truncate, TrustRemoteCode
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.terminal import open_console
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import Reward
+from storyalign.scoring.options import DEFAULTS, FOR_MODELS, ScoringOptions
 from storyalign.text import count_words
 
 MOST_STORIES = 1000
@@ -47,38 +48,33 @@ class RankedStory(NamedTuple):
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("rank", help=_HELP, no_args_is_help=True)(rank)
+    app.command("rank", help=_HELP, no_args_is_help=True)(with_scoring_options(rank, *sorted(FOR_MODELS)))
 
 
 def rank(
     files: Annotated[list[Path], typer.Argument(help="Two or more stories, one a file.")],
     model: Annotated[str, typer.Option(help="A reward model: a local folder, an adapter folder, or a Hub id.")],
     premise: Annotated[str, typer.Option(help="The premise that the stories were written for.")],
-    dtype: Precision = "fp32",
-    truncate: Truncate = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Rank stories; the help text stands in ``register``."""
     if not 2 <= len(files) <= MOST_STORIES:
         raise RecipeError(f"rank takes 2 to {MOST_STORIES} stories, got {len(files)}")
     if not premise.strip():
         raise RecipeError("--premise is empty; give the text that the stories were written for")
-    if dtype not in ("fp32", "bf16"):
-        raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
-    if truncate not in (None, "head", "tail", "middle"):
-        raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
     stories = [_read_story(path) for path in files]
 
     from storyalign.scoring.reward_models import load_scorer
 
     scorer = load_scorer(
         model,
-        revision=revision,
-        dtype=dtype,  # type: ignore[arg-type]
-        trust_remote_code=trust_remote_code,
-        truncate=truncate,  # type: ignore[arg-type]
+        revision=options.revision,
+        dtype=options.dtype,
+        trust_remote_code=options.trust_remote_code,
+        max_length=options.max_length,
+        truncate=options.truncate,
+        batch_tokens=options.batch_tokens,
     )
     ranking = order(files, stories, scorer(premise, stories))
     if as_json:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from storyalign.cli.data_options import Config, Split
-from storyalign.cli.model_options import BatchTokens, MaxLength, Mode, Precision, Revision, Truncate, TrustRemoteCode
+from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import RecipeError
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ A run that was stopped goes on where it was; stories that changed are scored aga
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("score", help=_EXAMPLES, no_args_is_help=True)(score)
+    app.command("score", help=_EXAMPLES, no_args_is_help=True)(with_scoring_options(score))
 
 
 def score(
@@ -52,26 +53,12 @@ def score(
     ],
     data: Annotated[str, typer.Argument(help="A dataset folder, a JSONL file, or a Hub dataset.")],
     out: Annotated[Path, typer.Option(help="The rewards file to write, one row a story.")],
-    dtype: Precision = "fp32",
-    max_length: MaxLength = None,
-    truncate: Truncate = None,
-    batch_tokens: BatchTokens = None,
     config: Config = None,
     split: Split = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is in --out and score everything.")] = False,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
-    mode: Mode = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Judges: stop before so many US dollars are spent.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Judges: spend what the estimate says, without a limit.")] = False,
+    options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Score a dataset; the help text stands in ``register``."""
-    if dtype not in ("fp32", "bf16"):
-        raise RecipeError(f"--dtype {dtype}: unknown; choose fp32 or bf16")
-    if truncate not in (None, "head", "tail", "middle"):
-        raise RecipeError(f"--truncate {truncate}: unknown; choose head, tail or middle (the part to keep)")
     if out.suffix != ".jsonl" and not out.is_dir():
         raise RecipeError(f"--out {out}: the name of a rewards file must end in .jsonl, as {out.name}.jsonl does")
     keep_inputs([data, model], out)
@@ -90,22 +77,9 @@ def score(
             held = processes.together(lambda: stack.enter_context(open_store(out, fresh=fresh)), only_main=True)
             store = held or RewardStore(out)
             evaluation_set = load_evaluation_set(data, config=config, split=split, needs_gold=False, every_story=True)
-            scorer = open_scorer(
-                model,
-                out,
-                revision=revision,
-                dtype=dtype,  # type: ignore[arg-type]
-                trust_remote_code=trust_remote_code,
-                device=processes.device,
-                max_length=max_length,
-                truncate=truncate,  # type: ignore[arg-type]
-                batch_tokens=batch_tokens,
-                mode=mode,
-                max_cost=max_cost,
-                fresh=fresh,
-            )
+            scorer = open_scorer(model, out, options, device=processes.device, fresh=fresh)
             if is_judge := scorer.signature["kind"] == "judge":
-                _prepare_judge(scorer, evaluation_set.instances, store, processes, yes)
+                _prepare_judge(scorer, evaluation_set.instances, store, processes, options.yes)
             if processes.is_main:
                 _say_what_is_replaced(store, scorer.digest)
             with ScoringProgress(visible=processes.is_main) as bar:

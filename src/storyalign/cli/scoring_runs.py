@@ -5,29 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from storyalign.text import digest
 
 if TYPE_CHECKING:
     from storyalign.cli.data_options import DataChoice
+    from storyalign.scoring.options import ScoringOptions
 
 FOLDER = Path("runs") / "rewards"
 """Where the rewards of models go that are evaluated by name."""
-
-
-class ScoringOptions(NamedTuple):
-    """How a model scores; see the verb ``score``."""
-
-    dtype: str = "fp32"
-    max_length: int | None = None
-    truncate: str | None = None
-    batch_tokens: int | None = None
-    revision: str | None = None
-    trust_remote_code: bool = False
-    mode: str | None = None
-    max_cost: float | None = None
-    yes: bool = False
 
 
 def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions, folder: Path = FOLDER) -> str:
@@ -44,7 +31,7 @@ def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions, folder:
     from storyalign.cli.score import score
 
     out = folder / file_name(scorer, choice, options)
-    score(scorer, choice.data, out, config=choice.config, split=choice.split, **options._asdict())
+    score(scorer, choice.data, out, config=choice.config, split=choice.split, options=options)
     return str(out)
 
 

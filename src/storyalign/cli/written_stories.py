@@ -13,6 +13,7 @@ from storyalign.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from storyalign.corpus.premise_lists import PremiseList
     from storyalign.evaluation.drafts import Draft, Gathered, StoryWriter
+    from storyalign.scoring.options import ScoringOptions
 
 DEFAULT_RECIPE = "best_of_n.yaml"
 
@@ -36,17 +37,29 @@ class WritingOptions(NamedTuple):
     n: int | None = None
     words: int | None = None
     max_tokens: int | None = None
-    max_cost: float | None = None
-    yes: bool = False
 
     @property
     def asked(self) -> bool:
         """Whether stories are to be written at all."""
         return any(value is not None for value in (self.recipe, self.url, self.model, self.local))
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """The scoring options that the writer takes, too: an endpoint may cost money."""
+        return frozenset() if self.local is not None else frozenset({"max_cost", "yes"})
 
-def have_written(premises: PremiseList, options: WritingOptions, out: Path, default: str = DEFAULT_RECIPE) -> Gathered:
+
+def have_written(
+    premises: PremiseList, writing: WritingOptions, money: ScoringOptions, out: Path, default: str = DEFAULT_RECIPE
+) -> Gathered:
     """Have the missing stories written and gather them in ``out/candidates.jsonl``.
+
+    Args:
+        premises: what to write for.
+        writing: who writes, how many, how long.
+        money: ``max_cost`` and ``yes``.
+        out: the folder of the run.
+        default: the recipe where none is named.
 
     Raises:
         RecipeError: options contradict each other, or the run costs money and nobody agreed.
@@ -56,11 +69,11 @@ def have_written(premises: PremiseList, options: WritingOptions, out: Path, defa
 
     from storyalign.evaluation.drafts import open_drafts, plan, write_candidates
 
-    writer, n = _writer(options, default)
+    writer, n = _writer(writing, money.max_cost, default)
     drafts = plan(premises.premises, n, writer.digest)
     with open_drafts(out / "drafts.jsonl") as store:
         missing = [draft for draft in drafts if draft.id not in store.stories]
-        _agree_on_cost(writer, missing, options)
+        _agree_on_cost(writer, missing, money)
         failures, asked = Counter[str](), 0
         with tqdm(total=len(missing), desc="stories", unit="", disable=None) as bar:
             for written in store.write(writer, drafts):
@@ -74,7 +87,7 @@ def have_written(premises: PremiseList, options: WritingOptions, out: Path, defa
     return gathered
 
 
-def _writer(options: WritingOptions, default: str) -> tuple[StoryWriter, int]:
+def _writer(options: WritingOptions, max_cost: float | None, default: str) -> tuple[StoryWriter, int]:
     from storyalign.evaluation.endpoint_writer import EndpointWriter
     from storyalign.evaluation.writer_recipe import read_writer_recipe
 
@@ -85,9 +98,11 @@ def _writer(options: WritingOptions, default: str) -> tuple[StoryWriter, int]:
 
         words = options.words or 300
         return LocalWriter(options.local, words, max_tokens=options.max_tokens or 4 * words), options.n or 16
+    if options.max_tokens is not None:
+        raise RecipeError("--max-tokens is for --local; an endpoint's writer has max_tokens in its recipe")
     recipe = read_writer_recipe(options.recipe or _shipped(default))
     recipe = recipe.changed(n=options.n, words=options.words, url=options.url, model=options.model)
-    return EndpointWriter(recipe.writer, recipe.words, max_cost=options.max_cost), recipe.n
+    return EndpointWriter(recipe.writer, recipe.words, max_cost=max_cost), recipe.n
 
 
 def _shipped(name: str) -> Path:
@@ -96,7 +111,7 @@ def _shipped(name: str) -> Path:
     return Path(storyalign.__file__).parent / "recipes" / "writers" / name
 
 
-def _agree_on_cost(writer: StoryWriter, missing: list[Draft], options: WritingOptions) -> None:
+def _agree_on_cost(writer: StoryWriter, missing: list[Draft], money: ScoringOptions) -> None:
     from storyalign.evaluation.endpoint_writer import EndpointWriter
     from storyalign.llm.budget import dollars
 
@@ -106,7 +121,7 @@ def _agree_on_cost(writer: StoryWriter, missing: list[Draft], options: WritingOp
     price = "price unknown" if cost is None else f"at most {dollars(cost)}"
     line = f"{writer.name}: {calls:,} stories to write, at most {tokens:,} tokens of reply, {price}"
     typer.echo(line, err=True)
-    if cost != 0.0 and not options.yes and options.max_cost is None:
+    if cost != 0.0 and not money.yes and money.max_cost is None:
         raise RecipeError(f"{line}; run again with --yes, or with --max-cost DOLLARS to set a limit")
 
 

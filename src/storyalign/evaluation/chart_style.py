@@ -48,6 +48,18 @@ def new_axes(width: float, height: float, rows: int = 1) -> tuple[Figure, Any]:
         return figure, figure.subplots(rows, 1)
 
 
+def chart_kind(path: Path) -> str:
+    """Return ``png`` or ``svg``, as the file is named.
+
+    Raises:
+        RecipeError: any other name.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg"):
+        raise RecipeError(f"{path}: charts are written as .png or .svg")
+    return kind
+
+
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG or SVG, as the name says; the same figure always gives the same bytes.
 
@@ -56,9 +68,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
     import matplotlib as mpl
     from matplotlib.text import Text
 
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in ("png", "svg"):
-        raise RecipeError(f"{path}: charts are written as .png or .svg")
+    kind = chart_kind(path)
     settings = {**STYLE, "svg.hashsalt": "storyalign", "svg.fonttype": "none"}
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     for text in figure.findobj(Text):

@@ -72,7 +72,7 @@ def read_scored_set(
         RowError: a row is broken, stands twice, belongs to no instance, or was made by other settings or other texts.
     """
     path = Path(path)
-    settings = _read_settings(path)
+    settings = read_settings(path)
     known = [{i.id: i for i in data.instances} for data in (evaluation_set, scored_as) if data is not None]
     rows: dict[str, list[Reward | None]] = {i.id: [None] * len(i.stories) for i in evaluation_set.instances}
     seen: set[tuple[str, int]] = set()
@@ -127,7 +127,12 @@ def _scored_set(rows: Mapping[str, list[Reward]], settings: Mapping[str, Any]) -
 _AGAIN = "run `storyalign score` again with the same --out: it scores only what is missing"
 
 
-def _read_settings(path: Path) -> dict[str, Any]:
+def read_settings(path: Path) -> dict[str, Any]:
+    """Read what made a rewards file.
+
+    Raises:
+        DataError: the file or its settings are missing or broken, or its run has not ended.
+    """
     if not path.is_file():
         if list(path.parent.glob(f"{glob.escape(path.name)}.part-*")):
             raise DataError(f"{path}: its run has not ended; {_AGAIN}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from storyalign.errors import RecipeError
+from storyalign.llm.budget import Budget
+from storyalign.scoring.options import DEFAULTS, FOR_JUDGES, FOR_MODELS, ScoringOptions, Terms, refuse_untaken
 from storyalign.scoring.systems import JudgeSystem, RewardSystem, pinned, resolve
-from storyalign.scoring.voting import MODES, Mode
 
 if TYPE_CHECKING:
-    from storyalign.models.chat import Keep
-    from storyalign.models.loading import DType
     from storyalign.scoring.judges import JudgeScorer
     from storyalign.scoring.reward_models import RewardModelScorer
     from storyalign.scoring.served_models import ServedModelScorer
@@ -21,16 +19,9 @@ if TYPE_CHECKING:
 def open_scorer(
     model: str,
     rewards_file: Path,
+    options: ScoringOptions = DEFAULTS,
     *,
-    revision: str | None = None,
-    dtype: DType = "fp32",
-    trust_remote_code: bool = False,
     device: str | None = None,
-    max_length: int | None = None,
-    truncate: Keep | None = None,
-    batch_tokens: int | None = None,
-    mode: str | None = None,
-    max_cost: float | None = None,
     fresh: bool = False,
 ) -> RewardModelScorer | ServedModelScorer | WritingQualityScorer | JudgeScorer:
     """Make a scorer of whatever MODEL names.
@@ -38,16 +29,9 @@ def open_scorer(
     Args:
         model: a local folder, a Hub id, a name from ``recipes/scorers.yaml``, or ``judge:NAME``.
         rewards_file: where the rewards go; a judge's calls are kept beside it.
-        revision: reward models only, as all down to ``batch_tokens``; see ``load_reward_model``.
-        dtype: likewise.
-        trust_remote_code: likewise.
-        device: likewise.
-        max_length: likewise.
-        truncate: likewise.
-        batch_tokens: likewise.
-        mode: judges only: how it is asked, see ``voting``; the entry's own mode by default.
-        max_cost: judges only: US dollars that may be spent.
-        fresh: forget the calls of earlier runs.
+        options: how to score.
+        device: where a reward model is loaded; a GPU by default where there is one.
+        fresh: forget a judge's calls of earlier runs.
 
     Raises:
         RecipeError: no such name, or an option that does not fit.
@@ -55,33 +39,61 @@ def open_scorer(
         EndpointError: the judge's key is not set, or the model's server does not answer.
     """
     system = resolve(model)
+    refuse_untaken(options, [terms_of(model, system)])
     if isinstance(system, JudgeSystem):
-        _refuse(model, "a judge reads whole stories", max_length=max_length, truncate=truncate)
-        _refuse(model, "a judge is no local model", revision=revision, batch_tokens=batch_tokens)
-        return _open_judge(system, rewards_file, chosen_mode(system, mode), max_cost, fresh)
-    _refuse(model, "only judges have it, and this is a reward model", mode=mode, max_cost=max_cost)
+        return _open_judge(system, rewards_file, options, fresh)
     if reads_paragraphs(system):
-        _refuse(model, "it reads whole paragraphs", truncate=truncate, max_length=max_length, batch_tokens=batch_tokens)
         from storyalign.scoring.writing_quality import load_writing_quality
 
-        return load_writing_quality(system.model, revision=revision or system.revision, dtype=dtype, device=device)
+        revision = options.revision or system.revision
+        return load_writing_quality(system.model, revision=revision, dtype=options.dtype, device=device)
     if system.url is not None:
-        _refuse(model, "the server decides it", batch_tokens=batch_tokens, dtype=None if dtype == "fp32" else dtype)
         from storyalign.scoring.served_models import open_served_model
 
-        return open_served_model(system, revision=revision or system.revision, max_length=max_length, truncate=truncate)
+        return open_served_model(system, options)
     from storyalign.scoring.reward_models import load_scorer
 
     return load_scorer(
         system.model,
-        revision=pinned(system, revision, trust_remote_code),
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
+        revision=pinned(system, options.revision, options.trust_remote_code),
+        dtype=options.dtype,
+        trust_remote_code=options.trust_remote_code,
         device=device,
-        max_length=max_length,
-        truncate=truncate,
-        batch_tokens=batch_tokens,
+        max_length=options.max_length,
+        truncate=options.truncate,
+        batch_tokens=options.batch_tokens,
     )
+
+
+def terms_of(model: str, system: RewardSystem | JudgeSystem) -> Terms:
+    """Return the options that a scorer takes."""
+    if isinstance(system, JudgeSystem):
+        return Terms(model, FOR_JUDGES, "a judge reads whole stories, and no weights are loaded for it")
+    if reads_paragraphs(system):
+        return Terms(model, frozenset({"dtype", "revision"}), "it reads whole paragraphs, and is no judge")
+    if system.url is not None:
+        lengths = frozenset({"revision", "max_length", "truncate"})
+        return Terms(model, lengths, "the server decides it, or only judges have it")
+    return Terms(model, FOR_MODELS, "only judges have it, and this is a reward model")
+
+
+def check_ready(model: str, options: ScoringOptions) -> Terms:
+    """Refuse an unknown name and a judge that cannot be paid or reached with its key; nothing is loaded or asked.
+
+    Returns:
+        The options that the scorer takes.
+
+    Raises:
+        RecipeError: no such name, or a cost limit without a known price.
+        EndpointError: the judge's key is not set.
+    """
+    system = resolve(model)
+    if isinstance(system, JudgeSystem):
+        system.endpoint.key()
+        Budget(options.max_cost, system.endpoint.known_price)
+    else:
+        pinned(system, options.revision, options.trust_remote_code)
+    return terms_of(model, system)
 
 
 def reads_paragraphs(system: RewardSystem) -> bool:
@@ -89,21 +101,7 @@ def reads_paragraphs(system: RewardSystem) -> bool:
     return system.head == "writing_quality" or (Path(system.model).expanduser() / "heads.pth").is_file()
 
 
-def chosen_mode(system: JudgeSystem, mode: str | None) -> Mode:
-    """Give the mode that the user chose, or the entry's own.
-
-    Raises:
-        RecipeError: no such mode.
-    """
-    if mode is None:
-        return system.mode
-    found = next((known for known in MODES if known == mode), None)
-    if found is None:
-        raise RecipeError(f"--mode {mode}: unknown; choose one of {', '.join(MODES)}")
-    return found
-
-
-def _open_judge(system: JudgeSystem, out: Path, mode: Mode, max_cost: float | None, fresh: bool) -> JudgeScorer:
+def _open_judge(system: JudgeSystem, out: Path, options: ScoringOptions, fresh: bool) -> JudgeScorer:
     from storyalign.scoring.call_log import CallLog
     from storyalign.scoring.judges import JudgeScorer
 
@@ -111,10 +109,5 @@ def _open_judge(system: JudgeSystem, out: Path, mode: Mode, max_cost: float | No
     if fresh:
         log.clear()
     log.load()
-    return JudgeScorer(system.name, system.endpoint, mode, log, max_cost=max_cost)
-
-
-def _refuse(model: str, why: str, **options: object) -> None:
-    given = ["--" + name.replace("_", "-") for name, value in options.items() if value is not None]
-    if given:
-        raise RecipeError(f"{model}: {', '.join(given)} cannot be used: {why}")
+    mode = options.mode or system.mode
+    return JudgeScorer(system.name, system.endpoint, mode, log, max_cost=options.max_cost)

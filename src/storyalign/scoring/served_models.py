@@ -21,6 +21,7 @@ from storyalign.models.chat import Keep, template_digest
 from storyalign.models.loading import load_tokenizer
 from storyalign.records import Reward
 from storyalign.scoring.conversations import Conversations, Outcome
+from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.systems import RewardSystem
 from storyalign.text import digest
@@ -174,15 +175,14 @@ class ServedModelScorer:
         raise EndpointError(f"{self._url}{path}: {why}; is `vllm serve {self.name}` running there?")
 
 
-def open_served_model(
-    system: RewardSystem, *, revision: str | None, max_length: int | None, truncate: Keep | None
-) -> ServedModelScorer:
+def open_served_model(system: RewardSystem, options: ScoringOptions) -> ServedModelScorer:
     """Make a scorer of an entry with a ``url``; see ``ServedModelScorer`` for errors.
 
     Raises:
         ModelError: the tokenizer cannot be loaded.
     """
     assert system.url is not None
+    revision = options.revision or system.revision
     tokenizer = load_tokenizer(system.model, revision=revision)
     return ServedModelScorer(
         system.url,
@@ -190,8 +190,8 @@ def open_served_model(
         tokenizer,
         revision=revision,
         context=system.context,
-        max_length=max_length,
-        truncate=truncate,
+        max_length=options.max_length,
+        truncate=options.truncate,
     )
 
 
