@@ -43,7 +43,7 @@ def import_open(
 
     Writes OUT/storyrmb_open and OUT/story_preferences_open, two folders for load_dataset that share no premise and no
     story, OUT/judged with all ratings of all raters, and OUT/SOURCES.md with licences and citations. What was fetched
-    stays in OUT/downloads and is not fetched again; a broken download goes on where it stopped.
+    stays in OUT/downloads and is not fetched again; a download that breaks off is tried 3 times.
     """
     from storyalign.corpus.open_sets import OpenSets
 
@@ -78,16 +78,13 @@ def _chosen(recipe: Path, only: list[str], skip: list[str]) -> list[OpenSource]:
 
 
 def _fetch(source: OpenSource, out: Path) -> dict[str, Path]:
-    from tqdm import tqdm
-
     from storyalign.corpus.fetch import fetch
 
     pinned, paths = _pins(out).get(source.name, {}), {}
-    with tqdm(unit="B", unit_scale=True, desc=f"{source.name}: {len(source.files)} files", disable=None) as bar:
-        for file in source.files:
-            suffix = PurePosixPath(urlsplit(file.url).path).suffix
-            paths[file.name] = out / "downloads" / source.name / f"{file.name}{suffix}"
-            fetch(file.url, paths[file.name], file.sha256 or pinned.get(file.name), advance=bar.update)
+    for file in source.files:
+        suffix = PurePosixPath(urlsplit(file.url).path).suffix
+        paths[file.name] = out / "downloads" / source.name / f"{file.name}{suffix}"
+        fetch(file.url, paths[file.name], file.sha256 or pinned.get(file.name))
     return paths
 
 
