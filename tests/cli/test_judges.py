@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from storyalign.cli.main import app
 from storyalign.errors import StoryAlignError
-from tests.rows import storyrmb_row, write_rows
+from storyalign.llm.criteria_replies import CRITERIA
+from tests.rows import group_row, storyrmb_row, write_rows
 from tests.scoring.judging import names
 from tests.scripted_llm_server import Said, scripted_server
 
@@ -147,13 +149,110 @@ def test_doctor_ends_with_2_and_one_line_where_there_is_nothing_to_examine(here)
     assert done.stderr.startswith("error: ./nothing: no such folder")
 
 
-@pytest.mark.parametrize("verb", [("best-of-n", "--out", "bon"), ("head-to-head", "null:longest")])
-def test_consent_reaches_the_judge_of_every_verb(here, verb):
-    with scripted_server(lambda *_: "1") as server:
-        write_judge(here, server.url, price={"prompt": 1, "reply": 1})
-        arguments = (verb[0], "judge:mine", *verb[1:], "data.jsonl")
-        done = storyalign(here, *arguments)
-        assert (done.returncode, "run again with --yes" in done.stderr, len(server.requests)) == (2, True, 0)
-        done = storyalign(here, *arguments, "--yes")
-        assert done.returncode == 0, done.stderr
-        assert server.requests
+JUDGING = [
+    ("score", "judge:mine", "data.jsonl", "--out", "r.jsonl"),
+    ("evaluate", "judge:mine", "data.jsonl"),
+    ("compare", "judge:mine", "null:longest", "data.jsonl"),
+    ("head-to-head", "judge:mine", "null:longest", "data.jsonl"),
+    ("linguistics", "judge:mine", "data.jsonl"),
+    ("audit", "shortcuts", "data.jsonl", "judge:mine"),
+    ("best-of-n", "judge:mine", "data.jsonl", "--out", "bon"),
+    ("creative-writing", "judge:mine", "groups.jsonl", "--judge", "judge:mine", "--out", "cw"),
+]
+BAD = [
+    (("--mode", "vote"), "--mode vote: unknown; choose rate, choose, pairwise or criteria"),
+    (("--dtype", "int3"), "--dtype int3: unknown; choose fp32 or bf16"),
+    (("--truncate", "half"), "--truncate half: unknown; choose head, tail or middle"),
+    (("--truncate", "head"), "--truncate cannot be used: a judge reads whole stories"),
+    (("--max-length", "9"), "--max-length cannot be used"),
+    (("--dtype", "bf16", "--trust-remote-code"), "--dtype, --trust-remote-code cannot be used"),
+]
+
+
+@pytest.fixture
+def judged(here, monkeypatch):
+    """A paid judge that rates every story 3, and a call of the command line beside its data."""
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("STORYALIGN_SCORERS", str(here / "own.yaml"))
+    write_rows(here / "groups.jsonl", [group_row(n, {"q": 1}, {"q": 2}) for n in range(2)])
+    six = ", ".join(f'"{name}": 3' for name in CRITERIA)
+    with scripted_server(lambda *_: f"{{{six}}}") as server:
+        write_judge(here, server.url, price={"prompt": 1, "reply": 1}, mode="criteria")
+        yield lambda *arguments: app(list(arguments), standalone_mode=False), server
+
+
+@pytest.mark.parametrize("verb", JUDGING, ids=lambda verb: verb[0])
+def test_every_verb_checks_its_options_before_the_first_paid_call(judged, verb):
+    call, server = judged
+    for bad, message in BAD:
+        with pytest.raises(StoryAlignError, match=re.escape(message)):
+            call(*verb, *bad, "--yes")
+    with pytest.raises(StoryAlignError, match="run again with --yes"):
+        call(*verb)
+    assert not server.requests
+    call(*verb, "--yes")
+    asked = len(server.requests)
+    assert asked > 0
+    if verb[0] != "score":  # the mode reaches the judge: other questions
+        call(*verb, "--mode", "rate", "--yes")
+        assert len(server.requests) > asked
+
+
+@pytest.mark.parametrize("verb", JUDGING[1:5], ids=lambda verb: verb[0])
+@pytest.mark.parametrize("other", ["null:nothing", "none.jsonl", "judge:unknown", "judge:unpriced"])
+def test_no_judge_is_paid_beside_a_scorer_that_cannot_be_had(here, judged, verb, other):
+    call, server = judged
+    judges = json.loads((here / "own.yaml").read_text())["judges"]
+    judges["unpriced"] = {"url": "http://192.0.2.1/v1", "model": "far"}
+    (here / "own.yaml").write_text(json.dumps({"judges": judges}))
+    name, first, *rest = verb
+    with pytest.raises(StoryAlignError, match=other):
+        call(name, first, other, *rest, "--max-cost", "9")
+    assert not server.requests
+
+
+def test_what_comes_after_the_judge_is_checked_before_it_is_paid(here, judged):
+    call, server = judged
+    cw = ("creative-writing", "judge:mine", "groups.jsonl", "--judge", "judge:mine", "--out", "cw", "--yes")
+    for arguments, message in (
+        ((*cw, "--benchmark", "none"), "none"),
+        ((*cw, "--n", "4"), "holds stories; leave out"),
+        (
+            ("best-of-n", "judge:mine", "data.jsonl", "--out", "b", "--yes", "--ranks", "x.jsonl"),
+            "no such file",
+        ),
+        (("head-to-head", "judge:mine", "null:first", "data.jsonl", "--yes", "--chart", "d.bmp"), "as .png or .svg"),
+        (("head-to-head", "judge:mine", "null:first", "data.jsonl", "--yes", "--focus", "first"), "add --chart"),
+        (("linguistics", "data.jsonl", "--by-writer", "--mode", "rate"), "leave scorers, their options"),
+        (("audit", "shortcuts", "data.jsonl", "--mode", "rate"), "no scorer: --mode cannot be used: none is named"),
+        (("evaluate", "null:longest", "data.jsonl", "--yes"), "--yes cannot be used: a null scorer reads nothing"),
+    ):
+        with pytest.raises(StoryAlignError, match=re.escape(message)):
+            call(*arguments)
+    assert not server.requests
+
+
+def test_each_scorer_gets_the_options_that_it_takes(here, judged, tmp_path):
+    call, server = judged
+    from tests.tiny_models import tiny_model_folder
+
+    tiny_model_folder(tmp_path / "model")
+    call(
+        *(
+            "head-to-head",
+            "judge:mine",
+            "model",
+            "data.jsonl",
+            "--mode",
+            "rate",
+            "--dtype",
+            "bf16",
+            "--max-length",
+            "99",
+        ),
+        *("--yes",),
+    )
+    assert server.requests
+    settings = [json.loads(path.read_text())["scorer"] for path in (here / "runs").rglob("*.scorer.json")]
+    found = {one["kind"]: (one.get("mode"), one.get("dtype"), one.get("max_length")) for one in settings}
+    assert found == {"judge": ("rate", None, None), "reward_model": (None, "bf16", 99)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 from dataclasses import dataclass
 
@@ -45,13 +44,7 @@ class Purse:
     """Money that several budgets may share, each in a thread of its own."""
 
     def __init__(self, limit: float | None):
-        """Set the limit in US dollars; None means no limit.
-
-        Raises:
-            RecipeError: the limit is negative or not finite: no sum would ever pass NaN.
-        """
-        if limit is not None and not (0 <= limit < math.inf):
-            raise RecipeError(f"--max-cost {limit}: must be a finite number of US dollars, 0 or more")
+        """Set the limit in US dollars; None means no limit."""
         self.limit = limit
         self._lock = threading.Lock()
         self._spent = self._reserved = 0.0

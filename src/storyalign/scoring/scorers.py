@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from storyalign.errors import RecipeError
 from storyalign.llm.budget import Budget
 from storyalign.scoring.options import DEFAULTS, FOR_JUDGES, FOR_MODELS, ScoringOptions, Terms, refuse_untaken
 from storyalign.scoring.systems import JudgeSystem, RewardSystem, pinned, resolve
@@ -90,7 +91,10 @@ def check_ready(model: str, options: ScoringOptions) -> Terms:
     system = resolve(model)
     if isinstance(system, JudgeSystem):
         system.endpoint.key()
-        Budget(options.max_cost, system.endpoint.known_price)
+        try:
+            Budget(options.max_cost, system.endpoint.known_price)
+        except RecipeError as error:
+            raise RecipeError(f"{model}: {error}") from error
     else:
         pinned(system, options.revision, options.trust_remote_code)
     return terms_of(model, system)
