@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -255,12 +255,55 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def cut_half_line(path: Path) -> None:
+    """Cut off what a killed process left of the last line; for the process that goes on writing the file."""
+    if not path.is_file():
+        return
+    with path.open("rb+") as handle:
+        size = handle.seek(0, 2)
+        position, block = size, 1 << 16
+        while position > 0:
+            start = max(0, position - block)
+            handle.seek(start)
+            data = handle.read(position - start)
+            if (at := data.rfind(b"\n")) >= 0:
+                if start + at + 1 < size:
+                    handle.truncate(start + at + 1)
+                return
+            position = start
+        handle.truncate(0)
+
+
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Keep other processes from writing the same result file; its folder is made.
+def appending(path: Path) -> Iterator[Callable[[Iterable[Mapping[str, Any]]], None]]:
+    """Open a log of rows for appending, a half line at its end cut off; its folder is made.
+
+    Yields:
+        A function that writes rows; they survive a kill once it has returned.
 
     Raises:
-        DataError: another run holds it, or it cannot be written.
+        DataError: the log cannot be written.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cut_half_line(path)
+        handle = path.open("ab")
+
+    def write(rows: Iterable[Mapping[str, Any]]) -> None:
+        with writing(path):
+            handle.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+            handle.flush()
+
+    with handle:
+        yield write
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other processes from writing the same file or folder; the folder around it is made.
+
+    Raises:
+        DataError: another process holds it, or it cannot be written.
     """
     from filelock import FileLock, Timeout
 
@@ -269,7 +312,7 @@ def held(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
-        raise DataError(f"{path}: another run writes this file; wait for it, or give another --out") from None
+        raise DataError(f"{path}: another process is writing here; wait for it, or use another --out") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror})") from error
     try:

@@ -18,8 +18,8 @@ def reward(request, scorer="s", value=0.5, status="scored"):
 
 
 def add(store, rows, rank=0):
-    with store.appending(rank) as part:
-        part.add(rows)
+    with store.appending(rank) as keep:
+        keep(rows)
 
 
 def lines(path):
@@ -142,7 +142,7 @@ def test_two_runs_do_not_share_a_file(tmp_path):
         return answer.get(timeout=30)
 
     with open_store(tmp_path / "rewards.jsonl"):
-        assert "another run writes this file" in second()
+        assert "another process is writing here" in second()
     assert second() == "open"
 
 

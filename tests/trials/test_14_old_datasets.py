@@ -55,7 +55,7 @@ def load(python: Path | str, folder: Path, code: str, *arguments: str) -> dict[s
         "HF_HUB_OFFLINE": "1",
         "HF_DATASETS_OFFLINE": "1",
     }
-    # The reader's threads may outlive a stream that was read to its end, and abort an interpreter that ends before them.
+    # The threads of a stream may outlive its last row, and abort an interpreter that ends before them.
     code += "\nprint(json.dumps(seen), flush=True)\nimport os\nos._exit(0)"
     done = subprocess.run(
         [str(python), "-c", code, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300

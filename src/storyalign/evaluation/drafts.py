@@ -13,10 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import orjson
-
 from storyalign.corpus.premise_lists import Premise
-from storyalign.files import held, read_jsonl, write_jsonl
+from storyalign.files import appending, cut_half_line, held, read_jsonl, write_jsonl
 from storyalign.llm.replies import UnparsedReply
 from storyalign.llm.story_replies import read_story
 from storyalign.text import content_id
@@ -110,10 +108,7 @@ class DraftStore:
         """
         if not self.path.is_file():
             return
-        with self.path.open("rb+") as handle:
-            data = handle.read()
-            if data and not data.endswith(b"\n"):
-                handle.truncate(data.rfind(b"\n") + 1)
+        cut_half_line(self.path)
         for line in read_jsonl(self.path):
             if not isinstance(line.row.get("id"), str) or "story" not in line.row:
                 raise line.error("no row of a drafts file; give another --out")
@@ -125,11 +120,10 @@ class DraftStore:
         missing = [draft for draft in drafts if draft.id not in self.stories]
         if not missing:
             return
-        with self.path.open("ab") as handle:
+        with appending(self.path) as keep:
             for written in writer.write(missing):
                 row = draft_row(written, writer)
-                handle.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-                handle.flush()
+                keep([row])
                 if written.story is not None:
                     self.stories[written.draft.id] = row
                 yield written

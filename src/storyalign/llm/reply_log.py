@@ -97,22 +97,3 @@ def _read(line: bytes, path: Path, number: int) -> Outcome:
         return Outcome(**orjson.loads(line))
     except (orjson.JSONDecodeError, TypeError) as error:
         raise RowError(path, number, "no row of a reply log; move the file away to ask again") from error
-
-
-def cut_half_line(path: Path) -> None:
-    """Cut off what a killed process left of a line; for the process that goes on writing the file."""
-    if not path.is_file():
-        return
-    with path.open("rb+") as handle:
-        size = handle.seek(0, 2)
-        position, block = size, 1 << 16
-        while position > 0:
-            start = max(0, position - block)
-            handle.seek(start)
-            data = handle.read(position - start)
-            if (at := data.rfind(b"\n")) >= 0:
-                if start + at + 1 < size:
-                    handle.truncate(start + at + 1)
-                return
-            position = start
-        handle.truncate(0)

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import orjson
-
+from storyalign.files import appending
 from storyalign.llm.budget import Budget
 from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.replies import UnparsedReply
-from storyalign.llm.reply_log import Outcome, cut_half_line
+from storyalign.llm.reply_log import Outcome
 from storyalign.llm.session import Answer, Session, open_session
 from storyalign.llm.steps import Row, Step
 from storyalign.llm.wire import body_of
@@ -38,8 +37,6 @@ async def ask_rows(
     Raises:
         EndpointError: no call can succeed, or too many failed in a row. What was answered is kept.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    cut_half_line(log)
     waiting = iter(rows)
 
     async def work(session: Session) -> None:
@@ -47,14 +44,13 @@ async def ask_rows(
             outcome, answers = await _ask_row(session, step, row, request)
             if outcome is None:
                 return
-            file.write(orjson.dumps(outcome._asdict(), option=orjson.OPT_APPEND_NEWLINE))
-            file.flush()
+            write([outcome._asdict()])
             if kept is not None:
                 kept(outcome)
             for answer in answers:
                 session.count(answer)
 
-    with log.open("ab") as file:
+    with appending(log) as write:
         async with open_session(endpoint, budget, endpoint.key()) as session:
             try:
                 async with asyncio.TaskGroup() as group:

@@ -15,16 +15,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from filelock import FileLock, Timeout
 
-from storyalign.errors import DataError, MissingExtraError
-from storyalign.files import atomic_path, read_jsonl
+from storyalign.errors import MissingExtraError
+from storyalign.files import atomic_path, held, read_jsonl
 from storyalign.llm.budget import Budget
 from storyalign.llm.clusters import Cluster
 from storyalign.llm.endpoint import Endpoint
@@ -196,22 +194,3 @@ def made_by(step: Step, row: Row, endpoint: Endpoint, seed: int | None) -> dict[
         "seed": seed,
         "temperature": temperature,
     }
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Keep every other process out of a step's folder.
-
-    Raises:
-        DataError: another process is at it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise DataError(f"{folder}: another process works in this folder; wait for it, or use another --out") from error
-    try:
-        yield
-    finally:
-        lock.release()

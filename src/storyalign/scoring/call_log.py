@@ -7,14 +7,12 @@ again by whoever needs them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
-from storyalign.files import read_jsonl
+from storyalign.files import appending, cut_half_line, read_jsonl
 
 
 class LoggedCall(NamedTuple):
@@ -53,10 +51,7 @@ class CallLog:
         """
         if not self.path.is_file():
             return
-        with self.path.open("rb+") as handle:
-            data = handle.read()
-            if data and not data.endswith(b"\n"):
-                handle.truncate(data.rfind(b"\n") + 1)
+        cut_half_line(self.path)
         for line in read_jsonl(self.path):
             call, reply = line.row.get("id"), line.row.get("reply")
             if not isinstance(call, str):
@@ -67,20 +62,18 @@ class CallLog:
     @contextmanager
     def appending(self) -> Iterator[CallWriter]:
         """Open the log for calls of this run."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as handle:
-            yield CallWriter(self, handle)
+        with appending(self.path) as write:
+            yield CallWriter(self, write)
 
 
 class CallWriter:
     """Adds calls; what was added survives a kill."""
 
-    def __init__(self, log: CallLog, handle: Any):
-        self._log, self._handle = log, handle
+    def __init__(self, log: CallLog, write: Callable[[Iterable[Mapping[str, Any]]], None]):
+        self._log, self._write = log, write
 
     def add(self, call: LoggedCall) -> None:
         """Write one call."""
-        self._handle.write(orjson.dumps(call._asdict(), option=orjson.OPT_APPEND_NEWLINE))
-        self._handle.flush()
+        self._write([call._asdict()])
         if call.reply is not None:
             self._log.replies[call.id] = call.reply

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from storyalign.errors import DataError, RowError
-from storyalign.files import Line, atomic_path, held, read_jsonl, write_json, writing
+from storyalign.files import Line, appending, atomic_path, cut_half_line, held, read_jsonl, write_json, writing
 from storyalign.records import BadRow, Instance, Reward, row_digest
 from storyalign.text import digest
 
@@ -60,10 +60,10 @@ def row_signature(scorer: str, prompt: str, story: str, rivals: Sequence[str] = 
     return digest(scorer, prompt, story, *rivals)
 
 
-def reward_line(reward: Reward) -> bytes:
-    """Return a row as a line of the rewards file, with the digest of its fields under ``check``."""
+def checked_row(reward: Reward) -> dict[str, Any]:
+    """Return a row of the rewards file, with the digest of its fields under ``check``."""
     row = reward.to_row()
-    return orjson.dumps({**row, "check": row_digest(row)}, option=orjson.OPT_APPEND_NEWLINE)
+    return {**row, "check": row_digest(row)}
 
 
 def _is_intact(row: Mapping[str, Any]) -> bool:
@@ -104,10 +104,7 @@ class RewardStore:
     def repair(self) -> None:
         """Cut off the half line that a killed process may have left at the end of a part."""
         for part in self.parts:
-            with part.open("rb+") as handle:
-                data = handle.read()
-                if data and not data.endswith(b"\n"):
-                    handle.truncate(data.rfind(b"\n") + 1)
+            cut_half_line(part)
 
     def changed_rows(self) -> int:
         """Count the rows that are not as a run wrote them; they are scored again."""
@@ -129,10 +126,10 @@ class RewardStore:
         return found
 
     @contextmanager
-    def appending(self, rank: int = 0) -> Iterator[Appender]:
-        """Open this process's part for rows of finished batches."""
-        with self.path.with_name(f"{self.path.name}.part-{rank}").open("ab") as handle:
-            yield Appender(handle)
+    def appending(self, rank: int = 0) -> Iterator[Callable[[Iterable[Reward]], None]]:
+        """Open this process's part; what is yielded writes the rows of a finished batch."""
+        with appending(self.path.with_name(f"{self.path.name}.part-{rank}")) as write:
+            yield lambda rewards: write(map(checked_row, rewards))
 
     def finish(self, scorer: str, requests: Sequence[Request], settings: dict[str, Any], reused: int) -> Counts:
         """Write the rewards file in the order of the requests, and its settings; then drop the parts.
@@ -155,7 +152,7 @@ class RewardStore:
         scored = sum(row.status == "scored" for row in rows)
         counts = Counts(scored, len(rows) - scored, sum(row.truncated for row in rows), reused)
         statuses = dict(sorted(Counter(row.status for row in rows).items()))
-        data = b"".join(map(reward_line, rows))
+        data = b"".join(orjson.dumps(checked_row(row), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
         with atomic_path(self.path) as temporary:
             temporary.write_bytes(data)
             write_json(
@@ -191,20 +188,6 @@ class RewardStore:
     def _is_whole(self) -> bool:
         written = (self.settings() or {}).get("rewards")
         return written is not None and written == digest(self.path.read_text(encoding="utf-8"))
-
-
-class Appender:
-    """Adds the rows of finished batches; what was added survives a kill."""
-
-    def __init__(self, handle: Any):
-        self._handle = handle
-
-    def add(self, rewards: Iterable[Reward]) -> None:
-        """Write one batch."""
-        lines = b"".join(map(reward_line, rewards))
-        with writing(self._handle.name):
-            self._handle.write(lines)
-            self._handle.flush()
 
 
 @contextmanager

@@ -72,9 +72,9 @@ def score_instances(
     begin(len(share), sum(sizes.values()))
 
     def work() -> None:
-        with store.appending(processes.rank) as part:
+        with store.appending(processes.rank) as keep:
             for rewards in scorer.score(share):
-                part.add(rewards)
+                keep(rewards)
                 progress(rewards, sum(sizes[r.id, r.candidate] for r in rewards))
 
     processes.together(work)
