@@ -13,12 +13,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 
+from storyalign.corpus.premise_lists import Premise
+from storyalign.evaluation.drafts import TRIES, plan, seed_of
+from storyalign.evaluation.local_writer import LocalWriter
 from tests.cli.test_evaluate import call
 from tests.command import environment
 from tests.rows import group_row, write_rows
 from tests.scripted_llm_server import Fault, prompt_of, scripted_server
-from tests.tiny_models import tiny_model_folder
+from tests.tiny_models import tiny_model, tiny_model_folder, tiny_tokenizer
 
 __all__ = ["call"]
 
@@ -156,6 +160,55 @@ def test_a_cost_limit_holds_and_what_it_left_out_is_counted(call, tmp_path):
         assert code == 0, err
         assert len(server.requests) == 4 and "--max-cost leaves no money for it (4)" in out
         assert call(*arguments, "--yes")[0] == 0 and len(server.requests) == 8
+
+
+def test_refusals_that_an_earlier_version_kept_are_written_again(call, tmp_path):
+    with scripted_server(story_of) as server:
+        arguments = (
+            *("best-of-n", "null:longest", premises(tmp_path, 2), "--out", "bon"),
+            *("--url", server.url, "--model", "w", "--n", "3"),
+        )
+        assert call(*arguments)[0] == 0
+        drafts = tmp_path / "bon/drafts.jsonl"
+        old = rows(drafts)
+        told = old[2]["story"]
+        old[0]["story"] = old[1]["story"] = "I'm sorry, but I can't help with that."
+        old[2]["story"] = f"<think>A lamp, perhaps.</think>Sure! Here is the story:\n\n{told}"
+        write_rows(drafts, old)
+        code, out, err = call(*arguments)
+        assert code == 0, err
+        assert f"{Path('bon/drafts.jsonl')}: 2 stories of an earlier run are none (the writer refused)" in out
+        assert "(6 of 6 drafts written, 4 of them before)" in out
+        assert len(server.requests) == 8
+        assert len(rows(drafts)) == 8  # what was kept is not rewritten
+        code, out, _ = call(*arguments)
+        assert "(6 of 6 drafts written, 6 of them before)" in out and "are none" not in out
+    stories = [c["story"] for group in rows(tmp_path / "bon/candidates.jsonl") for c in group["candidates"]]
+    assert (
+        len(stories) == 6 and told in stories and not any("sorry" in story or "<think>" in story for story in stories)
+    )
+
+
+def test_a_local_model_that_refuses_has_written_nothing(call, tmp_path):
+    """The model says one token, the whole refusal, and ends: what the last token is decides the next one alone."""
+    refusal = "I'm sorry, but I can't help with that."
+    tokenizer = tiny_tokenizer(added=(refusal,))
+    model = tiny_model("llama-lm", len(tokenizer), eos_token_id=tokenizer.eos_token_id, tie_word_embeddings=False)
+    said = tokenizer.convert_tokens_to_ids(refusal)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.zero_()
+            layer.mlp.down_proj.weight.zero_()
+        model.model.embed_tokens.weight.zero_()[:, 0] = 1.0
+        model.model.embed_tokens.weight[said] = torch.eye(48)[1]
+        model.lm_head.weight.zero_()
+        model.lm_head.weight[said, 0] = model.lm_head.weight[tokenizer.eos_token_id, 1] = 100.0
+    model.save_pretrained(tmp_path / "refuser")
+    tokenizer.save_pretrained(tmp_path / "refuser")
+    writer = LocalWriter(str(tmp_path / "refuser"), 50, max_tokens=8)
+    [written] = writer.write(plan([Premise("p", "A keeper of light.")], 1, writer.digest))
+    assert (written.story, written.failure, written.reply_tokens) == (None, "the writer refused", 2)
+    assert written.seed == seed_of(20, written.draft, TRIES - 1)  # three tries, each with a seed of its own
 
 
 def test_a_local_model_writes(call, tmp_path):

@@ -73,6 +73,8 @@ def have_written(
     drafts = plan(premises.premises, n, writer.digest)
     with open_drafts(out / "drafts.jsonl") as store:
         missing = [draft for draft in drafts if draft.id not in store.stories]
+        for reason, n in Counter(store.unread[d.id] for d in missing if d.id in store.unread).most_common():
+            typer.echo(f"{store.path}: {n:,} stories of an earlier run are none ({reason}); they are written again")
         _agree_on_cost(writer, missing, money)
         failures, asked = Counter[str](), 0
         with tqdm(total=len(missing), desc="stories", unit="", disable=None) as bar:

@@ -99,9 +99,13 @@ class DraftStore:
         self.path = path
         self.stories: dict[str, dict[str, Any]] = {}
         """Draft id -> its row, for every draft that has a story."""
+        self.unread: dict[str, str] = {}
+        """Draft id -> why what was kept as its story holds none."""
 
     def load(self) -> None:
         """Read finished drafts; a half line at the end, left by a killed run, is cut off.
+
+        Stories pass the reader of replies again: earlier versions kept refusals as stories. Such a draft is unwritten.
 
         Raises:
             RowError: another line is no draft.
@@ -110,10 +114,19 @@ class DraftStore:
             return
         cut_half_line(self.path)
         for line in read_jsonl(self.path):
-            if not isinstance(line.row.get("id"), str) or "story" not in line.row:
+            story = line.row.get("story", 0)
+            if not isinstance(line.row.get("id"), str) or not (story is None or isinstance(story, str)):
                 raise line.error("no row of a drafts file; give another --out")
-            if line.row["story"] is not None:
-                self.stories[line.row["id"]] = line.row
+            if story is not None:
+                self._take(line.row)
+
+    def _take(self, row: dict[str, Any]) -> None:
+        try:
+            self.stories[row["id"]] = {**row, "story": read_story(row["story"])}
+            self.unread.pop(row["id"], None)
+        except UnparsedReply as error:
+            if row["id"] not in self.stories:
+                self.unread[row["id"]] = str(error)
 
     def write(self, writer: StoryWriter, drafts: Sequence[Draft]) -> Iterator[Written]:
         """Have the missing drafts written and keep each as it comes."""
