@@ -8,16 +8,18 @@ import pytest
 
 from storyalign.annotation.tasks import Task
 from storyalign.annotation.verdicts import Answer, make_verdict
-from storyalign.corpus.human_rankings import judged_rankings, read_rankings, stored_order
+from storyalign.corpus.human_rankings import ListedGroup, judged_rankings, read_rankings, stored_order
 from storyalign.corpus.premise_lists import Premise
 from storyalign.errors import DataError, RecipeError, RowError
 from storyalign.evaluation.drafts import DraftStore, plan, write_candidates
 from storyalign.files import read_jsonl
 from storyalign.records import Instance
+from storyalign.text import judged_texts
 from tests.rows import group_row, storyrmb_row, write_rows
 
 ITEM = Instance("g1", "p", "best", ("middle", "worst"))
-LISTED = {"g1": ("worst", "best", None, "middle")}
+LISTED = {"g1": ListedGroup("p", ("worst", "best", None, "middle"))}
+TEXTS = judged_texts("p", ("worst", "best", "", "middle"))
 
 
 def test_ranks_follow_the_order_of_the_data_and_annotators_are_averaged(tmp_path):
@@ -73,18 +75,35 @@ def test_verdicts_of_the_annotation_page(tmp_path):
         {"id": "g1", "annotator": "k1", "kind": "check", "verdict": "reordered", "ranking": [0, 1, 2, 3]},
         {"id": "g1", "annotator": "k3", "kind": "independent", "verdict": "unsure", "ranking": None},
     ]
+    for row in verdicts:
+        row["texts"] = TEXTS
     rankings = read_rankings([write_rows(tmp_path / "v.jsonl", verdicts)], LISTED)
     # Story 1 (best), 3 (middle), 0 (worst); the one without a text falls out. k2 names the best alone.
     assert rankings.groups["g1"]["k1"] == {"worst": 3.0, "best": 1.0, "middle": 2.0}
     assert rankings.groups["g1"]["k2"] == {"worst": 1.0, "best": 2.5, "middle": 2.5}
     assert rankings.passed_over.total() == 2
-    senior = {"id": "g1", "annotator": "s", "kind": "senior", "verdict": "reordered", "ranking": [3, 1, 0, 2]}
+    senior = {
+        "id": "g1",
+        "annotator": "s",
+        "kind": "senior",
+        "verdict": "reordered",
+        "ranking": [3, 1, 0, 2],
+        "texts": TEXTS,
+    }
     rankings = read_rankings([write_rows(tmp_path / "v.jsonl", [*verdicts, senior])], LISTED)
     assert rankings.order(ITEM) == [2.0, 1.0, 3.0] and rankings.annotators == ["k1", "k2"]
     for ranking in ([1, 1], [9], [True], "1"):
-        broken = write_rows(tmp_path / "b.jsonl", [{"id": "g1", "annotator": "a", "ranking": ranking}])
-        with pytest.raises(RowError, match=r"b\.jsonl:1"):
+        broken = write_rows(tmp_path / "b.jsonl", [{"id": "g1", "annotator": "a", "ranking": ranking, "texts": TEXTS}])
+        with pytest.raises(RowError, match=r"b\.jsonl:1 \(id g1\): ranking is"):
             read_rankings([broken], LISTED)
+
+
+def test_verdicts_on_other_texts_rank_nothing(tmp_path):
+    verdict = {"id": "g1", "annotator": "k1", "kind": "independent", "verdict": "reordered", "ranking": [1, 3, 0, 2]}
+    changed = {"g1": ListedGroup("p", ("worst", "best", "another story", "middle"))}
+    for row, complaint in (({**verdict, "texts": TEXTS}, "other stories"), (verdict, "texts is missing")):
+        with pytest.raises(RowError, match=complaint):
+            read_rankings([write_rows(tmp_path / "v.jsonl", [row])], changed)
 
 
 def test_candidates_go_to_annotators_and_their_verdicts_come_back(tmp_path):
@@ -98,7 +117,7 @@ def test_candidates_go_to_annotators_and_their_verdicts_come_back(tmp_path):
     assert task.mode == "best-of-n"
     verdict = make_verdict(task, Answer(ranking=(2, 0, 1)), "k1", "independent", None)
     path = write_rows(tmp_path / "verdicts.jsonl", [verdict.to_row()])
-    listed = {task.id: task.stories}
+    listed = {task.id: ListedGroup(task.prompt, task.stories)}
     assert read_rankings([path], listed).groups["p1"]["k1"] == {"Story 1.": 2.0, "Story 2.": 3.0, "Story 3.": 1.0}
 
 

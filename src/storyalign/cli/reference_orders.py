@@ -22,7 +22,7 @@ def load_with_reference(choice: DataChoice, ranks: Sequence[Path]) -> tuple[Eval
     Returns:
         The data, and None where it has no order and no rankings are given.
     """
-    from storyalign.corpus.human_rankings import judged_rankings, read_rankings, stored_order
+    from storyalign.corpus.human_rankings import ListedGroup, judged_rankings, read_rankings, stored_order
     from storyalign.corpus.judged_groups import is_judged_group, overall_key, read_judged_groups
     from storyalign.files import read_jsonl
 
@@ -31,9 +31,9 @@ def load_with_reference(choice: DataChoice, ranks: Sequence[Path]) -> tuple[Eval
     first = next(read_jsonl(path), None) if path.is_file() else None
     judged = list(read_judged_groups(path)) if first is not None and is_judged_group(first.row) else None
     if ranks:
-        listed: dict[str, tuple[str | None, ...]] = {i.id: i.stories for i in data.instances}
+        listed = {i.id: ListedGroup(i.prompt, i.stories) for i in data.instances}
         if judged is not None:
-            listed = {group.id: tuple(c.story for c in group.candidates) for group in judged}
+            listed = {g.id: ListedGroup(g.premise, [c.story for c in g.candidates]) for g in judged}
         return data, read_rankings(ranks, listed)
     if not data.has_gold:
         return data, None

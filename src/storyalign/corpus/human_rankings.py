@@ -6,8 +6,8 @@ A file of rankings has one JSON line for each group and annotator::
 
 ``ranks`` holds the place of each story, 1 for the best, equal places for ties, in the order in which the data lists
 the stories of the group (StoryRMB: the chosen one, then the rejected ones). The verdicts of ``storyalign annotate`` are
-read too: there ``ranking`` names the stories from 0, best first. Judged groups carry their raters inside: lists of
-numbers beside the stories, or ``by_rater`` with one list of criteria a rater.
+read too: there ``ranking`` names the stories from 0, best first, and ``texts`` says which texts were judged. Judged
+groups carry their raters inside: lists of numbers beside the stories, or ``by_rater`` with one list of criteria a rater.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from scipy import stats
 
 from storyalign.corpus.judged_groups import RANKS, TOLERANCE, is_judged_group, read_group
 from storyalign.errors import DataError, RecipeError
 from storyalign.files import Line, read_jsonl
-from storyalign.records import BadRow, Instance
+from storyalign.records import BadRow, Instance, check_judged_texts
+from storyalign.text import judged_texts
 
 Scale = Literal["ordinal", "interval"]
 
@@ -82,16 +83,24 @@ def stored_order(instances: Iterable[Instance]) -> HumanRankings:
     return rankings
 
 
-def read_rankings(paths: Sequence[str | Path], listed: Mapping[str, Sequence[str | None]]) -> HumanRankings:
+class ListedGroup(NamedTuple):
+    """A group as the data lists it."""
+
+    premise: str
+    stories: Sequence[str | None]
+    """In the order that ``ranks`` follows; None for one without a text."""
+
+
+def read_rankings(paths: Sequence[str | Path], listed: Mapping[str, ListedGroup]) -> HumanRankings:
     """Read files of rankings.
 
     Args:
         paths: the files; an annotator may stand in several.
-        listed: group id -> stories in the order that ``ranks`` follows; None for one without a text.
+        listed: the groups by id.
 
     Raises:
         DataError: a file cannot be read, or holds no rankings.
-        RowError: a row is no ranking, ranks another number of stories, an unknown group, or comes twice.
+        RowError: a row is no ranking, ranks another number of stories, other texts, an unknown group, or comes twice.
     """
     rankings = HumanRankings(", ".join(Path(path).name for path in paths), "ordinal")
     for path in paths:
@@ -124,7 +133,7 @@ def _without_an_order(row: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _ranking(row: Mapping[str, Any], listed: Mapping[str, Sequence[str | None]]) -> tuple[str, str, Values]:
+def _ranking(row: Mapping[str, Any], listed: Mapping[str, ListedGroup]) -> tuple[str, str, Values]:
     annotator = "settled" if "settled_by" in row else row.get("annotator")
     given = "ranking" if "ranks" not in row and "ranking" in row else "ranks"
     facts = {"id": row.get("id"), "annotator": annotator, given: row.get(given)}
@@ -134,7 +143,9 @@ def _ranking(row: Mapping[str, Any], listed: Mapping[str, Sequence[str | None]])
     group = str(row["id"])
     if group not in listed:
         raise BadRow("the data has no group of this id; the rankings belong to other data")
-    stories = listed[group]
+    premise, stories = listed[group]
+    if given == "ranking":
+        check_judged_texts(row, judged_texts(premise, (story or "" for story in stories)))
     ranks = _ranks_of(row["ranking"], len(stories)) if given == "ranking" else row["ranks"]
     if not isinstance(ranks, list) or len(ranks) != len(stories):
         found = len(ranks) if isinstance(ranks, list) else "no list of"
