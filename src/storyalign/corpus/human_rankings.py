@@ -7,7 +7,7 @@ A file of rankings has one JSON line for each group and annotator::
 ``ranks`` holds the place of each story, 1 for the best, equal places for ties, in the order in which the data lists
 the stories of the group (StoryRMB: the chosen one, then the rejected ones). The verdicts of ``storyalign annotate`` are
 read too: there ``ranking`` names the stories from 0, best first, and ``texts`` says which texts were judged. Judged
-groups carry their raters inside: lists of numbers beside the stories, or ``by_rater`` with one list of criteria a rater.
+groups carry their raters inside: lists of numbers beside stories, or ``by_rater`` with a list of criteria per rater.
 """
 
 from __future__ import annotations
