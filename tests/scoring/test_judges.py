@@ -82,24 +82,73 @@ def test_failed_calls_leave_the_group_unscored_with_its_reason_and_the_next_run_
     assert third.rows == second.rows
 
 
-def test_an_unread_reply_is_left_out_of_the_votes_and_counted(out):
+def requests_by_text(run):
+    by_text: dict[str, list[dict]] = {}
+    for body in run.server.requests:
+        by_text.setdefault(prompt_of(body), []).append(body)
+    return by_text
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("choose", 4), ("pairwise", 12)])
+def test_a_group_with_an_unread_vote_is_unscored_after_bounded_re_asks(out, mode, calls):
+    """The judge always prefers the chosen story; where that stands last, nobody can read its reply."""
+
     def script(body, number):
         stories = shown_stories(body)
-        return "They are all fine." if "by its light" in stories[3] else names("was lost")(body, number)
+        if "by its light" in stories[-1]:
+            return "They are all fine."
+        found = [i for i, story in enumerate(stories) if "by its light" in story]
+        return f'{{"best": {1 + found[0] if found else 1}}}'
 
-    run = judge(script, instances(1), out)
-    assert run.by_instance() == {"rmb-0000": [0.0, 1.0, 0.0, 0.0]}
-    assert (run.report["valid_replies"], run.report["unparsed_replies"]) == (3, 1)
-    assert not judge(script, instances(1), out, port=run.port).server.requests  # scored: nothing is missing
+    run = judge(script, instances(1), out, mode)
+    unread = 1 if mode == "choose" else 3
+    assert run.by_instance() == {"rmb-0000": [None] * 4}
+    reason = f"{unread} of {calls} replies unread, asked for 3 times: the reply names no story"
+    assert {(row.status, row.detail) for row in run.rows} == {("failed", reason)}
+    assert sorted(map(len, requests_by_text(run).values())) == [1] * (calls - unread) + [3] * unread
+    assert (run.report["valid_replies"], run.report["unparsed_replies"]) == (calls - unread, unread)
+    took = run.report["this_run"]
+    assert (took["asked"], took["re_asked"], took["unparsed"]) == (calls + 2 * unread, 2 * unread, 3 * unread)
+    assert (run.report["flip_rate"], run.report["flips_of"]) == (None, 0)
+    second = judge(script, instances(1), out, mode, port=run.port)
+    assert len(second.server.requests) == 3 * unread  # what was read is not asked for again
+    assert second.by_instance() == {"rmb-0000": [None] * 4}
+    if mode == "choose":
+        third = judge(names("by its light"), instances(1), out, mode, port=run.port)
+        assert third.by_instance() == {"rmb-0000": [1.0, 0.0, 0.0, 0.0]}
+        assert len(third.server.requests) == 1
 
 
-def test_a_group_without_a_readable_reply_is_unscored_and_asked_again(out):
-    first = judge(lambda *_: "I cannot decide.", instances(1), out)
+def test_a_re_ask_has_another_seed_and_its_vote_counts(out):
+    seen: dict[str, int] = {}
+
+    def script(body, number):
+        times = seen[prompt_of(body)] = seen.get(prompt_of(body), 0) + 1
+        return names("was lost")(body, number) if times == 5 else "I cannot give this story a score of 10"
+
+    first = judge(script, instances(1), out, seed=7)
     assert first.by_instance() == {"rmb-0000": [None] * 4}
-    assert {r.detail for r in first.rows} == {"4 of 4 replies unread: the reply names no story"}
-    second = judge(names("was lost"), instances(1), out, port=first.port)
-    assert len(second.server.requests) == 4
+    assert [[body["seed"] for body in bodies] for bodies in requests_by_text(first).values()] == [[7, 8, 9]] * 4
+    second = judge(script, instances(1), out, seed=7, port=first.port)
+    assert [[body["seed"] for body in bodies] for bodies in requests_by_text(second).values()] == [[10, 11]] * 4
     assert second.by_instance() == {"rmb-0000": [0.0, 1.0, 0.0, 0.0]}
+    log = [json.loads(line) for line in out.with_name("rewards.jsonl.calls.jsonl").read_text("utf-8").splitlines()]
+    assert sorted(row["seed"] for row in log) == sorted([7, 8, 9, 10, 11] * 4)
+
+
+def test_a_rated_story_alone_is_unscored(out):
+    def script(body, number):
+        return "Score: 6 to 8" if "was burnt" in shown_stories(body)[0] else "7"
+
+    run = judge(script, instances(2), out, "rate")
+    assert run.by_instance() == {f"rmb-{i:04d}": [7.0, 7.0, None, 7.0] for i in range(2)}
+    assert len(run.server.requests) == 8 + 2 * 2
+
+
+def test_re_asks_stay_under_the_cost_limit(out):
+    price, said = Price(0.0, 1e6), Said("Both.", usage={"prompt_tokens": 50, "completion_tokens": 10})
+    with pytest.raises(CostLimitError, match=r"\$60.00 spent\) with 1 of 1 groups to go"):
+        judge(lambda *_: said, instances(1), out, max_cost=65.0, price=price, max_tokens=10, max_concurrency=1)
 
 
 def test_a_changed_story_is_judged_again_with_its_group_alone(out):
@@ -197,7 +246,7 @@ def test_the_log_keeps_what_was_said_and_no_key(out, monkeypatch):
 
 
 def test_the_estimate_counts_calls_tokens_and_money(out):
-    from storyalign.llm.budget import estimate_tokens
+    from storyalign.llm.budget import dollars, estimate_tokens
     from storyalign.llm.endpoint import Endpoint
     from storyalign.llm.prompts import rating_request
     from storyalign.scoring.call_log import CallLog
@@ -211,6 +260,7 @@ def test_the_estimate_counts_calls_tokens_and_money(out):
     assert (estimate.calls, estimate.prompt_tokens, estimate.reply_tokens) == (8, tokens, 400)
     assert estimate.cost == pytest.approx((tokens * 2 + 400 * 10) / 1e6)
     assert str(estimate).startswith("8 calls, about ")
+    assert str(estimate).endswith(f"with which it is at most {dollars(3 * estimate.cost)}")
     calls = {m: JudgeScorer("m", endpoint, m, CallLog(out)).estimate(requests_of(items, with_rivals=True)).calls
              for m in ("choose", "pairwise")}  # fmt: skip
     assert calls == {"choose": 8, "pairwise": 24}

@@ -41,6 +41,7 @@ def say_what_it_took(report: dict[str, Any]) -> None:
     cost = "" if run["cost"] is None else f", {dollars(run['cost'])}"
     typer.echo(
         f"calls {run['asked']} | answered before {run['reused']} | failed {run['failed']} | unread {run['unparsed']}"
+        f" | re-asked {run['re_asked']}"
         f" | {run['prompt_tokens']:,} + {run['reply_tokens']:,} tokens{cost}"
     )
     changed, compared = report["flips"], report["flips_of"]

@@ -7,6 +7,7 @@ again by whoever needs them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,8 +27,10 @@ class LoggedCall(NamedTuple):
     """None exactly when the call failed."""
     failure: str | None
     tries: int
-    prompt_tokens: int | None
-    reply_tokens: int | None
+    seed: int | None
+    prompt_tokens: int
+    reply_tokens: int
+    """Charged for all tries, by the endpoint's counts where it gives them, else by the bounds."""
 
 
 class CallLog:
@@ -37,11 +40,14 @@ class CallLog:
         self.path = rewards_file.with_name(f"{rewards_file.name}.calls.jsonl")
         self.replies: dict[str, str] = {}
         """The newest reply by call id."""
+        self.counts: Counter[str] = Counter()
+        """Replies by call id: more than one where the first could not be read."""
 
     def clear(self) -> None:
         """Forget all calls."""
         self.path.unlink(missing_ok=True)
         self.replies.clear()
+        self.counts.clear()
 
     def load(self) -> None:
         """Read what earlier runs left; a half line at the end, left by a killed run, is cut off.
@@ -57,7 +63,12 @@ class CallLog:
             if not isinstance(call, str):
                 raise line.error("not a row of a call log: no id; --fresh asks everything again")
             if isinstance(reply, str):
-                self.replies[call] = reply
+                self.keep(call, reply)
+
+    def keep(self, call: str, reply: str) -> None:
+        """Take in a reply."""
+        self.replies[call] = reply
+        self.counts[call] += 1
 
     @contextmanager
     def appending(self) -> Iterator[CallWriter]:
@@ -76,4 +87,4 @@ class CallWriter:
         """Write one call."""
         self._write([call._asdict()])
         if call.reply is not None:
-            self._log.replies[call.id] = call.reply
+            self._log.keep(call.id, call.reply)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from storyalign._version import __version__
 from storyalign.errors import StoryAlignError
 from storyalign.llm.budget import Budget, dollars, estimate_tokens
 from storyalign.llm.client import Answer, Call, Client
-from storyalign.llm.endpoint import Endpoint
+from storyalign.llm.endpoint import Endpoint, Sampling
 from storyalign.llm.replies import UnparsedReply
 from storyalign.records import Reward
 from storyalign.scoring.call_log import CallLog, LoggedCall
@@ -20,6 +20,9 @@ from storyalign.scoring.questions import prompt_of, question, read_vote, reply_f
 from storyalign.scoring.reward_store import Request, row_signature
 from storyalign.scoring.voting import RATED, Mode, Order, flips, orders, rewards
 from storyalign.text import content_id, digest
+
+RE_ASKS = 2
+"""How often a run asks again for a reply that cannot be read, each time with another seed where the judge has one."""
 
 
 class CostLimitError(StoryAlignError):
@@ -34,13 +37,16 @@ class Estimate(NamedTuple):
     reply_tokens: int
     """Upper bound: every reply as long as ``max_tokens`` allows."""
     cost: float | None
-    """US dollars, an upper bound without retries; None where no price is known."""
+    """US dollars, an upper bound without retries and re-asks; None where no price is known."""
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return one line; re-asks of unread replies stand apart, as most runs need few."""
         cost = "price unknown" if self.cost is None else f"at most {dollars(self.cost)}"
         tokens = f"about {self.prompt_tokens:,} prompt tokens, at most {self.reply_tokens:,} reply tokens"
-        return f"{self.calls:,} calls, {tokens}, {cost}"
+        again = f"unread replies are asked for up to {RE_ASKS} more times"
+        if self.cost:
+            again += f", with which it is at most {dollars((1 + RE_ASKS) * self.cost)}"
+        return f"{self.calls:,} calls, {tokens}, {cost}; {again}"
 
 
 @dataclass(slots=True)
@@ -101,19 +107,16 @@ class JudgeScorer:
         }
         self._settings = digest(endpoint.settings_digest(), mode, prompt.digest)
         self.digest = digest(self._settings, __version__)
-        self._asked = self._reused = self._failed = self._unparsed = 0
+        self._asked = self._re_asked = self._reused = self._failed = self._unparsed = 0
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
         """Refuse nothing: the endpoint alone knows its limit, and what it refuses is unscored with its reason."""
 
     def estimate(self, requests: Iterable[Request]) -> Estimate:
-        """Say what judging these candidates will take, answers that the log holds left out."""
-        calls = prompt_tokens = 0
-        for group in self._groups(requests):
-            for order in orders(self.mode, len(group.stories)):
-                text = self._text(group, order)
-                if self._call_id(text) not in self.log.replies:
-                    calls, prompt_tokens = calls + 1, prompt_tokens + estimate_tokens(text) + 4
+        """Estimate what judging these candidates takes; calls whose reply the log holds are left out if it is read."""
+        waiting = self._unanswered(list(self._groups(requests)))
+        calls = len(waiting)
+        prompt_tokens = sum(estimate_tokens(self._text(*slots[0])) + 4 for slots in waiting.values())
         reply_tokens = calls * self.endpoint.max_tokens
         price = self.endpoint.known_price
         cost = None if price is None else price.cost(prompt_tokens, reply_tokens)
@@ -128,21 +131,33 @@ class JudgeScorer:
         """
         groups = list(self._groups(requests))
         waiting = self._unanswered(groups)
+        self._reused += sum(len(group.votes) for group in groups)
+        _forget_unread(waiting.values())
         done = 0
         for group in groups:
             if group.settled(self.mode):
                 done += 1
                 yield self._rows(group)
-        with self.log.appending() as writer, closing(self.client.ask(self._calls(waiting))) as answers:
-            for call, answer in answers:
-                slots = waiting[call.id]
-                writer.add(_logged(call, answer, *slots[0]))
-                self._asked += 1
-                for group, order in slots:
-                    self._take(group, order, answer)
-                    if group.settled(self.mode):
-                        done += 1
-                        yield self._rows(group)
+        with self.log.appending() as writer:
+            for re_ask in range(1 + RE_ASKS):
+                unread: dict[str, list[_Slot]] = {}
+                with closing(self.client.ask(self._calls(waiting))) as answers:
+                    for call, answer in answers:
+                        slots = waiting[call.id]
+                        writer.add(_logged(call, answer, *slots[0]))
+                        self._asked += 1
+                        self._re_asked += re_ask > 0
+                        if not self._take(slots, answer) and re_ask < RE_ASKS:
+                            unread[call.id] = slots
+                            _forget_unread([slots])
+                            continue
+                        for group in {id(group): group for group, _ in slots}.values():
+                            if group.settled(self.mode):
+                                done += 1
+                                yield self._rows(group)
+                waiting = unread
+                if not waiting:
+                    break
         if done < len(groups):
             budget = self.client.budget
             raise CostLimitError(
@@ -157,25 +172,21 @@ class JudgeScorer:
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
         """Give the figures that belong beside the rewards: flips over all groups, and what this run took."""
-        changed = compared = valid = unparsed = 0
-        for group in self._groups(requests):
-            for order in orders(self.mode, len(group.stories)):
-                reply = self.log.replies.get(self._call_id(self._text(group, order)))
-                if reply is not None:
-                    self._count(group, order, reply)
-            valid, unparsed = valid + len(group.votes), unparsed + len(group.unparsed)
-            flip = flips(self.mode, group.votes)
-            changed, compared = changed + flip.changed, compared + flip.compared
+        groups = list(self._groups(requests))
+        self._unanswered(groups)
+        found = [flips(self.mode, len(group.stories), group.votes) for group in groups]
+        changed, compared = sum(flip.changed for flip in found), sum(flip.compared for flip in found)
         budget = self.client.budget
         return {
             "flip_rate": changed / compared if compared else None,
             "flips": changed,
             "flips_of": compared,
             "flips_unit": {"choose": "instances", "pairwise": "pairs"}.get(self.mode),
-            "valid_replies": valid,
-            "unparsed_replies": unparsed,
+            "valid_replies": sum(len(group.votes) for group in groups),
+            "unparsed_replies": sum(len(group.unparsed) for group in groups),
             "this_run": {
                 "asked": self._asked,
+                "re_asked": self._re_asked,
                 "reused": self._reused,
                 "failed": self._failed,
                 "unparsed": self._unparsed,
@@ -198,30 +209,39 @@ class JudgeScorer:
             yield _Group(group, stories, tuple(range(len(stories))))
 
     def _unanswered(self, groups: list[_Group]) -> dict[str, list[_Slot]]:
-        """Count the votes that the log holds; list the calls still to be made, with what waits for each."""
+        """Count the votes that the log holds; list the calls without one, with what waits for each."""
         waiting: dict[str, list[_Slot]] = defaultdict(list)
         for group in groups:
             for order in orders(self.mode, len(group.stories)):
                 call = self._call_id(self._text(group, order))
-                if (reply := self.log.replies.get(call)) is not None and self._count(group, order, reply):
-                    self._reused += 1
-                else:
-                    group.unparsed.pop(order, None)  # an earlier reply that nobody could read: asked once more
+                if (reply := self.log.replies.get(call)) is None or not self._count(group, order, reply):
                     waiting[call].append((group, order))
         return waiting
 
-    def _take(self, group: _Group, order: Order, answer: Answer) -> None:
+    def _take(self, slots: list[_Slot], answer: Answer) -> bool:
+        """Take an answer in; return False for a reply that cannot be read."""
         if answer.reply is None:
-            group.failed[order] = str(answer.failure)
+            for group, order in slots:
+                group.failed[order] = str(answer.failure)
             self._failed += 1
-        elif not self._count(group, order, answer.reply.text):
-            self._unparsed += 1
+            return True
+        for group, order in slots:
+            read = self._count(group, order, answer.reply.text)  # all alike: they share the request
+        self._unparsed += not read
+        return read
 
     def _calls(self, waiting: dict[str, list[_Slot]]) -> Iterator[Call]:
         response_format = reply_form(self.mode)
-        for call, slots in list(waiting.items()):
+        for call, slots in waiting.items():
             group, order = slots[0]
-            yield Call(call, [{"role": "user", "content": self._text(group, order)}], response_format)
+            yield Call(
+                call, [{"role": "user", "content": self._text(group, order)}], response_format, self._sampling(call)
+            )
+
+    def _sampling(self, call: str) -> Sampling:
+        """Draw with another seed for each reply that the log holds already: the same one would come again."""
+        sampling = self.endpoint.sampling
+        return sampling if sampling.seed is None else replace(sampling, seed=sampling.seed + self.log.counts[call])
 
     def _text(self, group: _Group, order: Order) -> str:
         return question(self.mode, group.requests[0].prompt, [group.stories[i] for i in order])
@@ -244,10 +264,11 @@ class JudgeScorer:
         if group.failed:
             reason = f"{len(group.failed)} of {total} calls failed: {next(iter(group.failed.values()))}"
         elif group.unparsed:
-            reason = f"{len(group.unparsed)} of {total} replies unread: {next(iter(group.unparsed.values()))}"
+            unread = f"{len(group.unparsed)} of {total} replies unread, asked for {1 + RE_ASKS} times"
+            reason = f"{unread}: {next(iter(group.unparsed.values()))}"
         else:
             reason = ""
-        values = rewards(self.mode, len(group.stories), {} if group.failed else group.votes)
+        values = rewards(self.mode, len(group.stories), group.votes)
         rows = []
         for request in group.requests:
             value = values[group.candidates.index(request.candidate)]
@@ -257,9 +278,14 @@ class JudgeScorer:
         return rows
 
 
+def _forget_unread(calls: Iterable[list[_Slot]]) -> None:
+    """Reopen what waits for calls whose reply could not be read: they are made again."""
+    for group, order in (slot for slots in calls for slot in slots):
+        group.unparsed.pop(order, None)
+
+
 def _logged(call: Call, answer: Answer, group: _Group, order: Order) -> LoggedCall:
-    shown, reply = tuple(group.candidates[i] for i in order), answer.reply
-    if reply is None:
-        return LoggedCall(call.id, group.requests[0].id, shown, None, answer.failure, answer.tries, None, None)
-    tokens = reply.prompt_tokens, reply.reply_tokens
-    return LoggedCall(call.id, group.requests[0].id, shown, reply.text, None, answer.tries, *tokens)
+    shown = tuple(group.candidates[i] for i in order)
+    reply, seed = answer.reply.text if answer.reply else None, call.sampling.seed if call.sampling else None
+    tokens = answer.prompt_tokens, answer.reply_tokens
+    return LoggedCall(call.id, group.requests[0].id, shown, reply, answer.failure, answer.tries, seed, *tokens)

@@ -3,8 +3,10 @@
 ``rate``      each story alone; the reward is its score, 1-10.
 ``criteria``  each story alone, by the six criteria of Chhun et al.; the reward is the mean of the scores, 1-5.
 ``choose``    all k stories, once in each of k rotations, so that each story stands once in each place; the reward is
-              the story's share of the valid votes, 0-1.
+              the story's share of the votes, 0-1.
 ``pairwise``  every pair in both orders; the reward is the number of wins, 0 to 2(k-1).
+
+A group that lacks a vote is unscored as a whole: which replies cannot be read may depend on the story.
 
 A judge that always names the same place gives every story the same reward: a k-fold tie, credit 1/k, flip rate 1.
 """
@@ -29,7 +31,7 @@ class Flips(NamedTuple):
 
     changed: int
     compared: int
-    """Instances with two or more valid votes (``choose``), or pairs valid in both orders (``pairwise``)."""
+    """Groups (``choose``) or pairs (``pairwise``); only groups with every vote count."""
 
 
 def orders(mode: Mode, k: int) -> list[Order]:
@@ -51,22 +53,25 @@ def rewards(mode: Mode, k: int, votes: Mapping[Order, float]) -> list[float | No
             left out.
 
     Returns:
-        k rewards; None for a story without a score, and for all k where there is no valid vote at all.
+        k rewards; None for a story without a score, and for all k where ``choose`` or ``pairwise`` lacks a vote.
     """
     if mode in RATED:
         return [votes.get((i,)) for i in range(k)]
-    if not votes:
+    if len(votes) < len(orders(mode, k)):
         return [None] * k
     winners: Sequence[float] = list(votes.values())
     total = len(winners) if mode == "choose" else 1
     return [winners.count(i) / total for i in range(k)]
 
 
-def flips(mode: Mode, votes: Mapping[Order, float]) -> Flips:
-    """Count where the order alone changed the winner of one group; nothing can flip where each is shown alone."""
-    if mode == "choose":
-        return Flips(int(len(set(votes.values())) > 1), int(len(votes) > 1))
-    if mode in RATED:
+def flips(mode: Mode, k: int, votes: Mapping[Order, float]) -> Flips:
+    """Count where the order alone changed the winner of one group of k stories.
+
+    Nothing can flip where each story is shown alone; a group that lacks a vote is not compared.
+    """
+    if mode in RATED or len(votes) < len(orders(mode, k)):
         return Flips(0, 0)
-    both = [(votes[order], votes[order[::-1]]) for order in votes if order[0] < order[1] and order[::-1] in votes]
-    return Flips(sum(first != second for first, second in both), len(both))
+    if mode == "choose":
+        return Flips(int(len(set(votes.values())) > 1), 1)
+    pairs = list(combinations(range(k), 2))
+    return Flips(sum(votes[a, b] != votes[b, a] for a, b in pairs), len(pairs))
