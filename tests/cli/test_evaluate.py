@@ -163,7 +163,7 @@ def test_people_s_judgements(call, tmp_path):
     ("arguments", "message"),
     [
         (["evaluate", "a.jsonl"], "name a model or a rewards file, and then the data"),
-        (["compare", "a.jsonl", "data.jsonl"], "compare needs two rewards files or more"),
+        (["compare", "a.jsonl", "data.jsonl"], "compare needs two scorers or more"),
         (["evaluate", "missing.jsonl", "data.jsonl"], "missing.jsonl: no such file"),
         (["evaluate", "a.jsonl", "missing.jsonl"], "missing.jsonl"),
         (["evaluate", "a.jsonl", "data.jsonl", "--ties", "half"], "--ties half: unknown; choose split or strict"),

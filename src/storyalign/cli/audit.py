@@ -64,7 +64,7 @@ def register(app: typer.Typer) -> None:
 
 def shortcuts(
     data: Annotated[str, typer.Argument(help="A dataset folder, a JSONL file, or a Hub dataset.")],
-    rewards: Annotated[Path | None, typer.Argument(help="A rewards file of a scorer to look into.")] = None,
+    rewards: Annotated[Path | None, typer.Argument(help="The rewards file, model or judge:NAME to look into.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     score_key: ScoreKey = None,
     lower_is_better: LowerIsBetter = False,

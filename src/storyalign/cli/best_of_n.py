@@ -9,7 +9,7 @@ import typer
 
 from storyalign.cli.data_options import DataChoice, LowerIsBetter, ScoreKey
 from storyalign.cli.model_options import with_scoring_options
-from storyalign.cli.scorer_choice import SCORERS_HELP, check_scorers
+from storyalign.cli.scorer_choice import SCORERS_HELP, check_scorers, scored_sets_of
 from storyalign.cli.written_stories import (
     StoriesWritten,
     WriterModel,
@@ -90,7 +90,6 @@ def best_of_n(
 
     from storyalign.cli.choice_tables import print_choices
     from storyalign.cli.reference_orders import load_with_reference
-    from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.terminal import open_console, say
     from storyalign.evaluation.best_of_n import sum_up
     from storyalign.evaluation.signatures import data_signature, scorer_signature

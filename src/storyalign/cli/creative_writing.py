@@ -11,7 +11,7 @@ import typer
 
 from storyalign.cli.data_options import DataChoice
 from storyalign.cli.model_options import with_scoring_options
-from storyalign.cli.scorer_choice import check_scorers
+from storyalign.cli.scorer_choice import check_scorers, scored_sets_of
 from storyalign.cli.written_stories import (
     StoriesWritten,
     WriterModel,
@@ -86,7 +86,6 @@ def creative_writing(
 
     from rich.text import Text
 
-    from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.terminal import new_table, open_console, say
     from storyalign.evaluation.best_of_n import choices_of
     from storyalign.evaluation.judged_choices import chosen_instances, judged_choices

@@ -10,7 +10,7 @@ import typer
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
 from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
-from storyalign.cli.scorer_choice import scored_sets_of
+from storyalign.cli.scorer_choice import SCORERS_HELP, scored_sets_of
 from storyalign.cli.scoring_runs import is_main_process
 from storyalign.errors import RecipeError
 from storyalign.scoring.options import DEFAULTS, ScoringOptions
@@ -58,9 +58,7 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    paths: Annotated[
-        list[str], typer.Argument(metavar="SCORER... DATA", help="Models, judges or rewards files, then the data.")
-    ],
+    paths: Annotated[list[str], typer.Argument(metavar="SCORER... DATA", help=SCORERS_HELP)],
     json_file: Json = None,
     html: Annotated[Path | None, typer.Option(help="Write a report page to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a table for a paper to this file.")] = None,
@@ -103,7 +101,7 @@ def evaluate(
 
 
 def compare(
-    paths: Annotated[list[str], typer.Argument(metavar="REWARDS... DATA", help="Rewards files, then the data.")],
+    paths: Annotated[list[str], typer.Argument(metavar="SCORER... DATA", help=SCORERS_HELP)],
     json_file: Json = None,
     score_key: ScoreKey = None,
     lower_is_better: LowerIsBetter = False,
@@ -116,7 +114,7 @@ def compare(
     """Compare scorers; the help text stands in ``register``."""
     scorers, choice = _split(paths, config, split, score_key, lower_is_better, assume_human_best)
     if len(scorers) < 2:
-        raise RecipeError("compare needs two rewards files or more, and then the data")
+        raise RecipeError("compare needs two scorers or more, and then the data")
     _check_ties(ties)
     keep_inputs(paths, json_file)
 

@@ -10,7 +10,7 @@ import typer
 from storyalign.cli.data_options import AssumeHumanBest, Config, DataChoice, LowerIsBetter, ScoreKey, Split
 from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
-from storyalign.cli.scorer_choice import SCORERS_HELP
+from storyalign.cli.scorer_choice import SCORERS_HELP, scored_sets_of
 from storyalign.errors import DataError, RecipeError
 from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
@@ -69,7 +69,6 @@ def head_to_head(
 
     from storyalign.cli.duel_tables import BY_JUDGES, agreement_line, duels_markdown, print_duels
     from storyalign.cli.reference_orders import load_with_reference
-    from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.cli.terminal import open_console, say
     from storyalign.evaluation.duel_charts import write_duel_chart
     from storyalign.evaluation.head_to_head import head_to_head as compute

@@ -18,6 +18,7 @@ from storyalign.cli.data_options import (
 )
 from storyalign.cli.model_options import with_scoring_options
 from storyalign.cli.outputs import keep_inputs
+from storyalign.cli.scorer_choice import SCORERS_HELP, scored_sets_of
 from storyalign.scoring.options import DEFAULTS, ScoringOptions
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 
 def linguistics(
-    paths: Annotated[list[str], typer.Argument(metavar="[REWARDS...] DATA", help="Rewards files, then the data.")],
+    paths: Annotated[list[str], typer.Argument(metavar="[SCORER...] DATA", help=SCORERS_HELP)],
     by_writer: Annotated[bool, typer.Option("--by-writer", help="Compare writers instead of scorers.")] = False,
     no_null_scorers: Annotated[bool, typer.Option("--no-null-scorers", help="Leave the null scorers out.")] = False,
     score_key: ScoreKey = None,
@@ -88,7 +89,6 @@ def _scorers(
     choice: DataChoice, rewards: list[str], options: ScoringOptions, *, nulls: bool
 ) -> tuple[str, str, list[Selection]]:
     from storyalign.audit.linguistics import gold_selection, scorer_selections
-    from storyalign.cli.scorer_choice import scored_sets_of
     from storyalign.evaluation.scored_sets import null_scored_sets
     from storyalign.evaluation.signatures import data_signature, scorer_signature
 

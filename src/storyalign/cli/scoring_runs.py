@@ -18,7 +18,7 @@ FOLDER = Path("runs") / "rewards"
 
 
 def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions, folder: Path = FOLDER) -> str:
-    """Give the rewards file of a scorer, and score the data first where it is a model.
+    """Return the rewards file of a scorer, having scored the data first where it is a model.
 
     Args:
         scorer: a rewards file (its name ends in ``.jsonl``), or whatever ``storyalign score`` takes.
@@ -36,7 +36,7 @@ def rewards_of(scorer: str, choice: DataChoice, options: ScoringOptions, folder:
 
 
 def is_main_process() -> bool:
-    """Say whether this process prints, of those that ``accelerate launch`` started."""
+    """Return whether this process prints, of those that ``accelerate launch`` started."""
     return os.environ.get("RANK", "0") == "0"
 
 
