@@ -19,8 +19,8 @@ from storyalign.errors import StoryAlignError
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse, load, train, save, write the model card, and push if asked."""
-    from storyalign.hub.model_card import require_origin, write_model_card
-    from storyalign.hub.release import require_token
+    from storyalign.hub.cards.model_card import require_origin, write_model_card
+    from storyalign.hub.release.release_one import require_token
     from storyalign.models.fingerprint import folder_digest
     from storyalign.training import checkpoints, launch, prepare
     from storyalign.training.arguments import parse_recipe
@@ -93,8 +93,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def push(folder: Path, repo: str | None, private: bool, say: Callable[[str], None]) -> None:
     """Release the finished model from the first process, with the checks of ``storyalign release model``."""
-    from storyalign.hub.release import prepare, release, told
-    from storyalign.hub.release_options import ReleaseOptions
+    from storyalign.hub.release.release_one import prepare, release, told
+    from storyalign.hub.release.release_options import ReleaseOptions
 
     if repo is None or os.environ.get("RANK", "0") != "0":
         return

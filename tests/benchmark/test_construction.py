@@ -123,7 +123,7 @@ def test_the_report_adds_up(built):
 
 
 def test_it_builds(built, tmp_path):
-    from storyalign.hub.dataset_folder import build_storyrmb
+    from storyalign.hub.build.dataset_folder import build_storyrmb
 
     _, out, _ = built
     assert build_storyrmb([out / "instances.jsonl"], tmp_path / "storyrmb").statistics.n_rows == 14

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
 from tests.rows import storyrmb_row, write_rows
 
 

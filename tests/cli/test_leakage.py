@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.audit.test_leakage import instance, pair
 from tests.command import storyalign
 from tests.rows import write_rows

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from storyalign.hub.dataset_folder import build_story_preferences
+from storyalign.hub.build.dataset_folder import build_story_preferences
 from storyalign.models.chat import render
 from tests.cli.test_evaluate import call
 from tests.rows import pair_row, storyrmb_row, write_rows

@@ -15,7 +15,7 @@ from storyalign.corpus.tally import Tally
 from storyalign.corpus.writing_prompts import BOT, read_posts, read_source_target
 from storyalign.errors import DataError, RecipeError, RowError
 from storyalign.files import Line
-from storyalign.hub.person_keys import PersonKeys
+from storyalign.hub.release.people import PersonKeys
 from storyalign.not_stories import API_ERROR, DELETED, NO_STORY, REFUSAL, not_a_story
 
 WP = Origin("writingprompts", "mit", "en", "upvotes")

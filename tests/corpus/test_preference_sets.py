@@ -23,7 +23,7 @@ from storyalign.corpus.imported_rows import (
 from storyalign.corpus.tally import Tally
 from storyalign.errors import RowError
 from storyalign.files import Line
-from storyalign.hub.rewardbench2 import FILE, export_rewardbench2
+from storyalign.hub.export.rewardbench2 import FILE, export_rewardbench2
 from storyalign.records import Instance, PreferencePair
 from tests.rows import storyrmb_row, write_rows
 

@@ -13,7 +13,7 @@ import pytest
 
 import storyalign
 from storyalign.errors import DataError
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 
@@ -25,7 +25,7 @@ def start(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 BUILD = """
 import sys
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
 build_storyrmb([sys.argv[1]], sys.argv[2])
 """
 
@@ -72,7 +72,7 @@ def test_if_the_new_folder_cannot_take_its_place_the_old_one_goes_back(
 
 PEAK = """
 import resource, sys
-from storyalign.hub.dataset_folder import build_story_preferences
+from storyalign.hub.build.dataset_folder import build_story_preferences
 build_story_preferences([sys.argv[1]], sys.argv[2])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

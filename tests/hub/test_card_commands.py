@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.files import write_jsonl
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.hub.running import REPOSITORY, RunningHub
 from tests.hub.test_dataset_release import sample_row
 from tests.hub.test_space_release import needs_install

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from storyalign.errors import DataError
-from storyalign.hub.card_lint import lint_card, require_clean_card
+from storyalign.hub.cards.card_lint import lint_card, require_clean_card
 from storyalign.hub.payload import Payload
 
 MODEL = """---

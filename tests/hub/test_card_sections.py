@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from storyalign.hub.card_configs import add_section
-from storyalign.hub.card_lint import lint_card
-from storyalign.hub.card_sections import with_leakage, with_take_down, with_tokens
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.cards.card_lint import lint_card
+from storyalign.hub.cards.card_sections import with_leakage, with_take_down, with_tokens
+from storyalign.hub.cards.dataset_card import add_section
 from storyalign.hub.payload import Payload, collect
-from storyalign.hub.release_options import Named, named
+from storyalign.hub.release.release_options import Named, named
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 

@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from storyalign.errors import DataError
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 

@@ -11,8 +11,8 @@ from huggingface_hub import DatasetCard
 
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.errors import DataError, RecipeError, RowError
-from storyalign.hub import dataset_configs
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build import dataset_configs
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 

@@ -15,15 +15,14 @@ import yaml
 from datasets import load_dataset
 
 from storyalign.errors import DataError
-from storyalign.hub.card_front import front_matter
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
-from storyalign.hub.dataset_release import prepare_dataset
-from storyalign.hub.payload import Payload
-from storyalign.hub.rehydrate import rehydrate
-from storyalign.hub.release import check
-from storyalign.hub.release_options import ReleaseOptions
-from storyalign.hub.rewardbench2 import export_rewardbench2
-from storyalign.hub.withholding import text_digest
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.export.rewardbench2 import export_rewardbench2
+from storyalign.hub.payload import Payload, front_matter
+from storyalign.hub.release.dataset_release import prepare_dataset
+from storyalign.hub.release.rehydrate import rehydrate
+from storyalign.hub.release.release_one import check
+from storyalign.hub.release.release_options import ReleaseOptions
+from storyalign.hub.release.withholding import text_digest
 from storyalign.records import Instance
 from tests.rows import pair_row, storyrmb_row
 

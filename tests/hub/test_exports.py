@@ -9,8 +9,8 @@ import pytest
 from datasets import Dataset, load_dataset
 
 from storyalign.errors import DataError
-from storyalign.hub.rewardbench2 import export_rewardbench2
-from storyalign.hub.trl_pairs import export_trl
+from storyalign.hub.export.rewardbench2 import export_rewardbench2
+from storyalign.hub.export.trl_pairs import export_trl
 from storyalign.records import Instance, PreferencePair
 from tests.rows import pair_row, storyrmb_row
 
@@ -70,9 +70,9 @@ def test_trl(tmp_path: Path) -> None:
 
 
 def test_nothing_to_export(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no instances"):
+    with pytest.raises(DataError, match="no rows to export"):
         export_rewardbench2([], tmp_path / "a")
-    with pytest.raises(DataError, match="no pairs"):
+    with pytest.raises(DataError, match="no rows to export"):
         export_trl([], tmp_path / "b")
     assert not list(tmp_path.iterdir())
     (tmp_path / "c").mkdir()

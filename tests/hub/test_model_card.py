@@ -17,9 +17,9 @@ from storyalign.errors import DataError
 from storyalign.evaluation.results import evaluate_scorers
 from storyalign.evaluation.scored_sets import ScoredSet, null_scored_sets
 from storyalign.files import read_jsonl, write_json, write_jsonl
-from storyalign.hub.model_card import write_model_card
-from storyalign.hub.model_release import prepare_model
-from storyalign.hub.release_options import ReleaseOptions
+from storyalign.hub.cards.model_card import write_model_card
+from storyalign.hub.release.model_release import prepare_model
+from storyalign.hub.release.release_options import ReleaseOptions
 from storyalign.models.chat import render
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import load_reward_model

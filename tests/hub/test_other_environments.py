@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.files import write_jsonl
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
 from tests.hub.running import REPOSITORY, RunningHub
 from tests.hub.test_posted_results import CARD
 from tests.rows import storyrmb_row

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.errors import DataError
-from storyalign.hub.payload import collect
-from storyalign.hub.pickles import is_pickle
+from storyalign.hub.payload import collect, is_pickle
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from storyalign.errors import DataError
 from storyalign.hub.payload import Payload
-from storyalign.hub.personal_data import find_personal_data, require_review
+from storyalign.hub.release.people import find_personal_data, require_review
 
 YES = {
     "Write to ada.lovelace+tales@mail.example.org today.": ("mail address", "ada.lovelace+tales@mail.example.org"),

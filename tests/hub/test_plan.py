@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.hub.payload import Payload
-from storyalign.hub.publish import RemoteFile, plan
+from storyalign.hub.release.publish import RemoteFile, plan
 
 
 def large(data: bytes) -> RemoteFile:

@@ -14,9 +14,9 @@ from storyalign.errors import DataError
 from storyalign.evaluation.results import evaluate_scorers
 from storyalign.evaluation.scored_sets import ScoredSet, null_scored_sets
 from storyalign.files import write_json, write_jsonl
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
+from storyalign.hub.cards.posted_results import POSTED_FILE, with_results
 from storyalign.hub.payload import Payload, collect
-from storyalign.hub.posted_results import POSTED_FILE, with_results
 from tests.rows import storyrmb_row
 
 CARD = b"""---

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from storyalign.files import write_jsonl
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
 from tests.hub.running import RunningHub
 from tests.rows import storyrmb_row
 

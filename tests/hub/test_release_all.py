@@ -10,9 +10,9 @@ import pytest
 
 from storyalign.errors import DataError
 from storyalign.files import write_jsonl
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
-from storyalign.hub.manifest import Manifest, ReleasedRepository
-from storyalign.hub.verify import require_verified, verify
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.release.manifest import Manifest, ReleasedRepository
+from storyalign.hub.release.verify import require_verified, verify
 from tests.hub.running import REPOSITORY, RunningHub
 from tests.rows import pair_row, storyrmb_row
 

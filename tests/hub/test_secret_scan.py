@@ -18,7 +18,7 @@ import pytest
 
 from storyalign.errors import DataError
 from storyalign.hub.payload import Payload
-from storyalign.hub.secret_scan import find_secrets, refuse_secrets
+from storyalign.hub.release.secret_scan import find_secrets, refuse_secrets
 
 LETTERS = "QwErTyUiOpAsDfGhJkLzXcVbNm0192837465abcdefghij"
 KEYS = {

@@ -15,11 +15,10 @@ import pytest
 
 from storyalign._version import __version__
 from storyalign.errors import DataError
-from storyalign.hub import package_wheel as package_wheel_module
-from storyalign.hub.package_wheel import package_wheel, wheel_name
-from storyalign.hub.pinned_requirements import pin
-from storyalign.hub.release import check
-from storyalign.hub.space_release import prepare_metric, prepare_space
+from storyalign.hub.release import package_wheel as package_wheel_module
+from storyalign.hub.release.package_wheel import package_wheel, wheel_name
+from storyalign.hub.release.release_one import check
+from storyalign.hub.release.space_release import pin, prepare_metric, prepare_space
 from tests.hub.running import REPOSITORY
 
 METRIC = REPOSITORY / "evaluate_metric/storyrmb_accuracy"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from storyalign.hub.payload import Payload, collect
-from storyalign.hub.release_options import ReleaseOptions
+from storyalign.hub.release.people import without_names
+from storyalign.hub.release.release_options import ReleaseOptions
 from storyalign.hub.released_rows import read_rows
-from storyalign.hub.writers import without_names
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 said: list[str] = []

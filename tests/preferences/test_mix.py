@@ -11,7 +11,7 @@ import pytest
 from storyalign.audit.leakage import LeakageIndex
 from storyalign.errors import DataError, RecipeError, RowError
 from storyalign.files import read_jsonl, write_jsonl
-from storyalign.hub.dataset_folder import build_story_preferences
+from storyalign.hub.build.dataset_folder import build_story_preferences
 from storyalign.preferences import mix
 from storyalign.preferences.mix import Mix, mix_pairs
 from storyalign.preferences.mix_groups import Groups, validation_groups

@@ -59,7 +59,7 @@ def test_two_steps_of_each_recipe(recipe: Path, tmp_path: Path, monkeypatch: pyt
 def make_folder(folder: Path, constructions: list[str]) -> None:
     """Build a small ``story_preferences`` folder with all constructions, the way ``storyalign build`` does."""
     from storyalign.files import read_jsonl, write_jsonl
-    from storyalign.hub.dataset_folder import build_story_preferences
+    from storyalign.hub.build.dataset_folder import build_story_preferences
 
     rows = []
     for number, construction in enumerate(constructions):

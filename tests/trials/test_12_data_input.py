@@ -15,7 +15,7 @@ import pytest
 import storyalign
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.errors import RowError
-from storyalign.hub.dataset_folder import build_storyrmb
+from storyalign.hub.build.dataset_folder import build_storyrmb
 from tests.rows import storyrmb_row, write_rows
 
 LOAD = """

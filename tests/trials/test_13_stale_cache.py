@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 LOAD = """

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.rows import pair_row, storyrmb_row, write_rows
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storyalign.hub.publish import TRIES
+from storyalign.hub.release.publish import TRIES
 from tests.hub.running import RunningHub, running_hub
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy

@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from storyalign.files import RawLine
-    from storyalign.hub.dataset_folder import BuiltFolder
+    from storyalign.hub.build.dataset_folder import BuiltFolder
 
 Raw = Annotated[list[Path], typer.Option("--raw", help="JSONL file of raw rows; may be given several times.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder to write; an older build there is replaced.")]
@@ -53,7 +53,7 @@ def storyrmb(
     Every row needs prompt, chosen, rejected (three stories), dimension, source, chosen_writer and rejected_writers. A
     broken row stops the build, is named with file, line and id, and nothing is written.
     """
-    from storyalign.hub.dataset_folder import build_storyrmb
+    from storyalign.hub.build.dataset_folder import build_storyrmb
 
     _report(build_storyrmb(raw, out, sample=sample, official_size=official_size, track=_bar), "instances")
 
@@ -69,7 +69,7 @@ def story_preferences(
     Every row needs prompt, chosen, rejected and construction; split is train where it is missing. A broken row stops
     the build, is named with file, line and id, and nothing is written.
     """
-    from storyalign.hub.dataset_folder import build_story_preferences
+    from storyalign.hub.build.dataset_folder import build_story_preferences
 
     _report(build_story_preferences(raw, out, sample=sample, people=people, track=_bar), "pairs")
 

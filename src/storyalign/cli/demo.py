@@ -80,7 +80,7 @@ def _say(step: int, text: str) -> None:
 
 
 def _build_sample(raw: Path, quick: bool) -> str:
-    from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+    from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
     from storyalign.preferences.sample import sample_instances, sample_pairs
 
     instances = sample_instances()[: QUICK_INSTANCES if quick else None]

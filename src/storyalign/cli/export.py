@@ -38,7 +38,7 @@ def rewardbench2(
     Example: storyalign export rewardbench2 ./storyrmb --out storyrmb-rewardbench2
     """
     from storyalign.corpus.evaluation_sets import load_evaluation_set
-    from storyalign.hub.rewardbench2 import export_rewardbench2
+    from storyalign.hub.export.rewardbench2 import export_rewardbench2
 
     keep_inputs([data], out)
     rows = export_rewardbench2(load_evaluation_set(data).instances, out)
@@ -55,10 +55,9 @@ def trl(
     Example: storyalign export trl ./story_preferences --out pairs-trl
     """
     from storyalign.errors import DataError
-    from storyalign.hub.download import dataset_folder
+    from storyalign.hub.export.trl_pairs import export_trl
     from storyalign.hub.payload import collect
-    from storyalign.hub.released_rows import dataset_of, read_rows
-    from storyalign.hub.trl_pairs import export_trl
+    from storyalign.hub.released_rows import dataset_folder, dataset_of, read_rows
     from storyalign.records import PreferencePair
 
     keep_inputs([data], out)

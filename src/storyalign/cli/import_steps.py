@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from storyalign.corpus.filters import Filters, Row
     from storyalign.corpus.tally import Tally
     from storyalign.files import Line
-    from storyalign.hub.person_keys import PersonKeys
+    from storyalign.hub.release.people import PersonKeys
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSONL, JSON, CSV, TSV or Parquet.")]
 Out = Annotated[Path, typer.Option(help="JSONL file to write; an older one there is replaced.")]
@@ -76,7 +76,7 @@ def mapping_of(path: Path | None, kind: str) -> ColumnMapping:
 
 @cache
 def _person_keys() -> PersonKeys:
-    from storyalign.hub.person_keys import load_person_keys
+    from storyalign.hub.release.people import load_person_keys
 
     return load_person_keys()
 

@@ -143,7 +143,7 @@ def _read_groups(source: OpenSource, files: dict[str, Path], out: Path, sets: Op
 
 def _build_benchmark(sets: OpenSets, out: Path) -> None:
     from storyalign.files import write_jsonl
-    from storyalign.hub.dataset_folder import build_storyrmb
+    from storyalign.hub.build.dataset_folder import build_storyrmb
 
     raw = out / "raw" / "instances.jsonl"
     write_jsonl(raw, (instance.to_row() for instance in sets.instances))
@@ -163,7 +163,7 @@ def _build_pairs(
     from storyalign.corpus.preference_sets import read_litbench_train
     from storyalign.corpus.tally import Tally
     from storyalign.files import write_jsonl
-    from storyalign.hub.dataset_folder import build_story_preferences
+    from storyalign.hub.build.dataset_folder import build_story_preferences
 
     def rows() -> Iterator[dict[str, Any]]:
         tally = tallies["pairs of judged groups"] = Tally()

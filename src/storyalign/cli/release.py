@@ -14,7 +14,7 @@ from storyalign.cli.release_previews import payload_lines, preview_lines
 
 if TYPE_CHECKING:
     from storyalign.hub.payload import Kind
-    from storyalign.hub.release_options import ReleaseOptions
+    from storyalign.hub.release.release_options import ReleaseOptions
 
 Folder = Annotated[Path, typer.Argument(help="The folder to release.")]
 KitFolder = Annotated[Path | None, typer.Argument(help="The folder to release. Default: the kit's own.")]
@@ -89,7 +89,7 @@ def dataset(
     """
     from dataclasses import replace
 
-    from storyalign.hub.release_options import named
+    from storyalign.hub.release.release_options import named
 
     options = _dataset_options(tag, withhold, may_pass_on, personal_data_reviewed, person, contact)
     measured = replace(
@@ -132,7 +132,7 @@ def space(
     """
     _release("space", folder or _kit_folder("space"), repo, private, pr, tag, dry_run, _options(tag))
     if model and not dry_run and not pr:
-        from storyalign.hub.space_variables import set_space_variables
+        from storyalign.hub.release.space_release import set_space_variables
 
         name, _, commit = model.partition("@")
         set_space_variables(repo, {"STORYALIGN_MODEL": name, **({"STORYALIGN_REVISION": commit} if commit else {})})
@@ -200,8 +200,8 @@ def everything(
       storyalign release all --org my-org --tag v1.0.0
     """
     from storyalign.errors import RecipeError
-    from storyalign.hub.release import dry_run as look
-    from storyalign.hub.release_all import Folders, prepare_all, preview_all, release_all
+    from storyalign.hub.release.release_all import Folders, prepare_all, preview_all, release_all
+    from storyalign.hub.release.release_one import dry_run as look
 
     trained = _part("model", model, Path("runs/demo/model"))
     beside = trained.parent / "results.json" if trained else None
@@ -263,8 +263,8 @@ def _part(name: str, given: Path | None, default: Path) -> Path | None:
 
 
 def _verify(path: Path) -> None:
-    from storyalign.hub.manifest import read_manifest
-    from storyalign.hub.verify import require_verified, verify
+    from storyalign.hub.release.manifest import read_manifest
+    from storyalign.hub.release.verify import require_verified, verify
 
     checks = []
     for check in verify(read_manifest(path)):
@@ -288,8 +288,8 @@ def rehydrate(
 
     Example: storyalign rehydrate my-org/storyrmb --source writingprompts/ --out storyrmb-full
     """
-    from storyalign.hub.download import dataset_folder
-    from storyalign.hub.rehydrate import rehydrate as fill
+    from storyalign.hub.release.rehydrate import rehydrate as fill
+    from storyalign.hub.released_rows import dataset_folder
 
     done = fill(dataset_folder(dataset), source, out)
     typer.echo(f"{done.path}: {done.rows:,} rows, {done.filled:,} of them filled in; the digest is the original's")
@@ -318,7 +318,7 @@ def _options(
     tag: str | None, results: Path | None = None, benchmark: str | None = None, *, reviewed: bool = False
 ) -> ReleaseOptions:
     from storyalign.errors import RecipeError
-    from storyalign.hub.release_options import ReleaseOptions
+    from storyalign.hub.release.release_options import ReleaseOptions
 
     if tag is not None and not TAG.fullmatch(tag):
         raise RecipeError(f"--tag {tag}: write a version like v1.0.0: letters, digits, '-', '_', and '.' between them")
@@ -343,9 +343,9 @@ def _release(
     dry_run: bool,
     options: ReleaseOptions,
 ) -> None:
-    from storyalign.hub.release import dry_run as look
-    from storyalign.hub.release import prepare, told
-    from storyalign.hub.release import release as send
+    from storyalign.hub.release.release_one import dry_run as look
+    from storyalign.hub.release.release_one import prepare, told
+    from storyalign.hub.release.release_one import release as send
 
     with tempfile.TemporaryDirectory(prefix="storyalign-release-") as work:
         payload = prepare(kind, folder, repo, Path(work), options)

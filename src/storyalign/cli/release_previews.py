@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from storyalign.hub.payload import Payload
-    from storyalign.hub.release import Preview
+    from storyalign.hub.release.release_one import Preview
 
 
 def payload_lines(payload: Payload, repo: str, tag: str | None) -> Iterator[str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import yaml
 
 from storyalign.errors import DataError
-from storyalign.hub.pickles import is_pickle
 from storyalign.text import digest
 
 Kind = Literal["dataset", "metric", "space", "model"]
@@ -111,3 +114,62 @@ def _sha256(source: Path | bytes) -> str:
         return hashlib.sha256(source).hexdigest()
     with source.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+_FRONT = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
+
+
+def split_card(text: str) -> tuple[dict[str, Any], str]:
+    """Split a card into front matter and text.
+
+    Raises:
+        ValueError: there is no front matter, or it is no YAML mapping.
+    """
+    match = _FRONT.match(text.replace("\r\n", "\n"))
+    if not match:
+        raise ValueError("no front matter; the file must begin with a line of three dashes")
+    try:
+        front = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise ValueError(f"front matter is no YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(front, dict):
+        raise ValueError("front matter is no mapping")
+    return front, text.replace("\r\n", "\n")[match.end() :]
+
+
+def front_matter(payload: Payload) -> dict[str, Any]:
+    """Give the front matter of a payload's card.
+
+    Raises:
+        DataError: there is none, or it is broken.
+    """
+    try:
+        return split_card(payload.text("README.md"))[0]
+    except ValueError as error:
+        raise DataError(f"{payload.folder / 'README.md'}: {error}") from error
+
+
+ENDINGS = {".bin", ".ckpt", ".dill", ".joblib", ".pickle", ".pkl", ".pt", ".pt2", ".pth"}
+"""Endings under which torch, transformers and scikit-learn write pickles."""
+
+_HARMLESS = {".gguf", ".json", ".jsonl", ".md", ".parquet", ".png", ".safetensors", ".svg", ".txt", ".yaml"}
+_PROTOCOL = re.compile(rb"\x80[\x02-\x05]")
+
+
+def is_pickle(path: Path) -> bool:
+    """Say whether a file is a pickle, by its ending or, where that says nothing, by its first bytes.
+
+    A zip archive (how torch saves) counts where a member is a pickle.
+    """
+    ending = path.suffix.lower()
+    if ending in ENDINGS:
+        return True
+    if ending in _HARMLESS:
+        return False
+    with path.open("rb") as handle:
+        if _PROTOCOL.match(handle.read(2)):
+            return True
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any(Path(name).suffix.lower() in ENDINGS for name in archive.namelist())

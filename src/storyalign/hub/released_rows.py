@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 
 from storyalign.errors import DataError
 from storyalign.files import write_jsonl
-from storyalign.hub.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
+from storyalign.hub.build.dataset_statistics import PEOPLE_FILE
+from storyalign.hub.build.row_checks import KIT_AUTHOR
+from storyalign.hub.hub_errors import hub_errors
 from storyalign.hub.parquet_texts import read_batches
 from storyalign.hub.payload import Payload, collect
-from storyalign.hub.people_figures import FILE as PEOPLE_FILE
-from storyalign.hub.row_checks import KIT_AUTHOR
 from storyalign.records import BadRow, Instance, PreferencePair
 
 Dataset = Literal["storyrmb", "story_preferences"]
@@ -102,3 +103,18 @@ def _on_disk(payload: Payload, path: str) -> Path:
     if isinstance(source, bytes):
         raise TypeError(f"{path} is made in memory")
     return source
+
+
+def dataset_folder(name: str) -> Path:
+    """Give the folder of a dataset: the one on disk, else the repository ``ORG/NAME[@REVISION]``, downloaded.
+
+    Raises:
+        HubError: there is no such repository, or the Hub cannot be reached.
+    """
+    from huggingface_hub import snapshot_download
+
+    if Path(name).is_dir():
+        return Path(name)
+    repo, _, revision = name.partition("@")
+    with hub_errors(repo):
+        return Path(snapshot_download(repo, repo_type="dataset", revision=revision or None))

@@ -1,0 +1,1 @@
+"""Dataset folders: Parquet, a card, and the checks between rows."""

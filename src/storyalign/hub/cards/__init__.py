@@ -1,0 +1,1 @@
+"""Cards of datasets and models: text, front matter, and what may stand in them."""

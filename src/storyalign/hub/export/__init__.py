@@ -1,0 +1,1 @@
+"""The datasets in the formats of other tools."""

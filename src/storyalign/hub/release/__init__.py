@@ -1,0 +1,1 @@
+"""Releases to the Hub and back: checks, commits, manifests, withheld rows."""
