@@ -330,52 +330,23 @@ _CHINESE = re.compile(
 _CHINESE_POLICY = re.compile(r"(?:您|你)的(?:请求|提问|输入|要求|内容|提示)[^。\n]{0,20}(?:违反|涉及|不符合|敏感)")
 
 
-# How one apologises, cannot, serves, and what for: in their order within one sentence.
+# How one apologises; cannot; serves; and what: in their order within one sentence.
 _LANGUAGES = (
-    (
-        "lo siento|lamento|disculp",
-        "no (?:puedo|podemos)",
-        "ayud|escrib|cre|gener|continu|proporcion|cumpl",
-        "eso|esto|solicitud|petici|historia|contenido",
-    ),
-    (
-        "désolée?|navrée?|excuse",
-        "ne (?:peux|pouvons) pas",
-        "aid|écri|cré|génér|continu|fourn|répon",
-        "cela|ça|demande|requête|histoire|contenu",
-    ),
-    (
-        "desculpe|sinto muito|lamento",
-        "não (?:posso|podemos)",
-        "ajud|escrev|cri|ger|continu|fornec|atend",
-        "isso|isto|solicitação|pedido|história|conteúdo",
-    ),
-    (
-        "dispiace|spiacente",
-        "non posso",
-        "aiut|scriv|cre|gener|continu|forn|soddisf",
-        "questo|questa|ciò|richiesta|storia|contenut",
-    ),
-    (
-        "извините|простите|к сожалению",
-        "не могу",
-        "помо|напис|созда|выполн|продолж",
-        "эт|запрос|истори|содержан",
-    ),
-    (  # the verb stands last
-        "tut mir leid|entschuldig|leider",
-        r"\bkann\b",
-        "dabei|damit|anfrage|geschichte|inhalt",
-        "helfen|schreiben|erstellen|generieren|fortsetzen|erfüllen|behilflich|beantworten",
-    ),
-    (
-        "申し訳|すみません|ごめん",
-        "リクエスト|ご要望|ご依頼|物語|内容|お手伝い|お応え",
-        "できません|できかねます|ません",
-    ),
-    ("죄송", "요청|이야기|내용|도와", "수 없습니다|어렵습니다|없어요"),
+    "lo siento|lamento|disculp; no (?:puedo|podemos); ayud|escrib|cre|gener|continu|proporcion|cumpl; "
+    "eso|esto|solicitud|petici|historia|contenido",
+    "désolée?|navrée?|excuse; ne (?:peux|pouvons) pas; aid|écri|cré|génér|continu|fourn|répon; "
+    "cela|ça|demande|requête|histoire|contenu",
+    "desculpe|sinto muito|lamento; não (?:posso|podemos); ajud|escrev|cri|ger|continu|fornec|atend; "
+    "isso|isto|solicitação|pedido|história|conteúdo",
+    "dispiace|spiacente; non posso; aiut|scriv|cre|gener|continu|forn|soddisf; "
+    "questo|questa|ciò|richiesta|storia|contenut",
+    "извините|простите|к сожалению; не могу; помо|напис|созда|выполн|продолж; эт|запрос|истори|содержан",
+    "tut mir leid|entschuldig|leider; \\bkann\\b; dabei|damit|anfrage|geschichte|inhalt; "
+    "helfen|schreiben|erstellen|generieren|fortsetzen|erfüllen|behilflich|beantworten",
+    "申し訳|すみません|ごめん; リクエスト|ご要望|ご依頼|物語|内容|お手伝い|お応え; できません|できかねます|ません",
+    "죄송; 요청|이야기|내용|도와; 수 없습니다|어렵습니다|없어요",
 )
-_ELSEWHERE = [re.compile(r"[^.!?\n]*?".join(f"(?:{part})" for part in language)) for language in _LANGUAGES]
+_ELSEWHERE = [re.compile(r"[^.!?\n]*?".join(f"(?:{part})" for part in language.split("; "))) for language in _LANGUAGES]
 
 
 def _refuses(plain: str, words: int) -> bool:
