@@ -9,7 +9,8 @@ import pytest
 
 from storyalign.corpus.column_mapping import ColumnMapping, load_mapping, read_mapped
 from storyalign.corpus.filters import Filters, keep
-from storyalign.corpus.human_story import HumanStory, Origin, clean_stories
+from storyalign.corpus.human_story import HumanStory
+from storyalign.corpus.imported_rows import Origin, clean_stories
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.tally import Tally
 from storyalign.corpus.writing_prompts import BOT, read_posts, read_source_target

@@ -10,12 +10,12 @@ import pytest
 
 from storyalign.corpus import preference_sets as sets
 from storyalign.corpus.column_mapping import parse_mapping, read_mapped
-from storyalign.corpus.human_story import Origin
 from storyalign.corpus.imported_rows import (
     CONTRADICTED,
     EQUAL_SCORES,
     REPEATED,
     SAME,
+    Origin,
     clean_instances,
     clean_pairs,
     pairs_of,

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storyalign.corpus.filters import SAME_ROW, Filters, keep
-from storyalign.corpus.human_story import HumanStory, Origin, clean_stories
+from storyalign.corpus.human_story import HumanStory
+from storyalign.corpus.imported_rows import Origin, clean_stories
 from storyalign.corpus.table_files import read_table
 from storyalign.corpus.tally import Tally
 from storyalign.files import Line, write_jsonl

@@ -120,7 +120,7 @@ def stories(
     the import, is named with file and line, and nothing is written.
     """
     from storyalign.corpus.column_mapping import read_mapped
-    from storyalign.corpus.human_story import Origin, clean_stories
+    from storyalign.corpus.imported_rows import Origin, clean_stories
     from storyalign.corpus.writing_prompts import read_posts, read_source_target
 
     keep_inputs([*files, mapping], out)
@@ -180,8 +180,7 @@ def pairs(
     """
     from storyalign.corpus import preference_sets as sets
     from storyalign.corpus.column_mapping import read_mapped
-    from storyalign.corpus.human_story import Origin
-    from storyalign.corpus.imported_rows import clean_instances, clean_pairs, pairs_of
+    from storyalign.corpus.imported_rows import Origin, clean_instances, clean_pairs, pairs_of
 
     keep_inputs([*files, mapping], out)
     origin = Origin(corpus or files[0].stem, license, language)
@@ -240,8 +239,7 @@ def benchmark(
     The rows can be scored as they are, or built into a folder with storyalign build storyrmb.
     """
     from storyalign.corpus.column_mapping import read_mapped
-    from storyalign.corpus.human_story import Origin
-    from storyalign.corpus.imported_rows import clean_instances
+    from storyalign.corpus.imported_rows import Origin, clean_instances
 
     keep_inputs([*files, mapping], out)
     origin = Origin(corpus or files[0].stem, license, language)

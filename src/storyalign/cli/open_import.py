@@ -158,8 +158,7 @@ def _build_pairs(
     out: Path,
     tallies: dict[str, Any],
 ) -> int:
-    from storyalign.corpus.human_story import Origin
-    from storyalign.corpus.imported_rows import clean_pairs
+    from storyalign.corpus.imported_rows import Origin, clean_pairs
     from storyalign.corpus.preference_sets import read_litbench_train
     from storyalign.corpus.tally import Tally
     from storyalign.files import write_jsonl

@@ -9,13 +9,17 @@ from typing import Any
 
 import yaml
 
-from storyalign.corpus.human_story import FIELDS as STORY_FIELDS
 from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.table_files import read_table
 from storyalign.errors import RecipeError
 from storyalign.files import Line
 from storyalign.records import BadRow
 
+STORY_FIELDS = (
+    "id", "prompt", "story", "title", "abstract", "category", "author", "engagement", "engagement_kind", "language",
+    "corpus", "license",
+)  # fmt: skip
+"""``author`` never reaches a row."""
 PAIR_FIELDS = (
     "id", "prompt", "chosen", "rejected", "chosen_writer", "rejected_writer", "chosen_engagement",
     "rejected_engagement", "language", "corpus", "license", "split",

@@ -1,19 +1,20 @@
-"""Preference pairs and groups of stories from elsewhere, cleaned and checked; what is left out is counted."""
+"""Stories, preference pairs and groups from elsewhere: cleaned and checked; what is left out is counted."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from storyalign.corpus.human_story import Origin, corpus_id
+from storyalign.corpus.human_story import HumanStory, text_field
 from storyalign.corpus.language import detect_language
 from storyalign.corpus.normalise import normalise
 from storyalign.corpus.numbers import read_optional_number
 from storyalign.corpus.tally import DROPPED, Tally
 from storyalign.files import Line
-from storyalign.not_stories import not_a_story
-from storyalign.records import IMPORTED, BadRow, Instance, PreferencePair
+from storyalign.not_stories import NO_STORY, not_a_story
+from storyalign.records import IMPORTED, BadRow, Instance, PreferencePair, name_of
 from storyalign.text import content_id, text_key
 
 NO_PROMPT = "no prompt"
@@ -25,17 +26,48 @@ REPEATED = "a rejected story that repeats another of its group"
 
 _SIDES = ("chosen", "rejected")
 
-_Row = TypeVar("_Row", PreferencePair, Instance)
+_Row = TypeVar("_Row", HumanStory, PreferencePair, Instance)
+
+AuthorKey = Callable[[str], str]
+"""Turns the name of an author into a key that cannot be turned back: a digest with a secret salt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What holds for all rows of a corpus that do not say otherwise themselves."""
+
+    corpus: str
+    license: str = "unknown"
+    language: str | None = None
+    """None: the language of each story is detected."""
+    engagement_kind: str | None = None
+
+
+def clean_stories(
+    lines: Iterable[Line], origin: Origin, tally: Tally, author_key: AuthorKey | None = None
+) -> Iterator[HumanStory]:
+    """Yield stories by people: texts normalised, languages detected, what is not a story dropped and counted.
+
+    Args:
+        lines: rows with the names of ``column_mapping.STORY_FIELDS``; only ``story`` is required.
+        origin: corpus, licence and language of rows that name none.
+        tally: counts rows, reasons and rules.
+        author_key: makes the key of an author's name; without it authors are left out.
+
+    Raises:
+        RowError: a field has the wrong type; names file and line.
+    """
+    return _cleaned(lines, tally, lambda row: _story(row, origin, tally, author_key))
 
 
 def clean_pairs(
     lines: Iterable[Line], origin: Origin, tally: Tally, *, keep_contradicted: bool = False
 ) -> Iterator[PreferencePair]:
-    """Turn what a reader yields into pairs of the construction ``imported``.
+    """Yield preference pairs of the construction ``imported``.
 
     Args:
-        lines: rows with names of ``column_mapping.PAIR_FIELDS``; ``chosen_score`` and ``rejected_score`` are what the
-            source's own judges gave, ``dropped`` is why the row holds no pair.
+        lines: rows with names of ``column_mapping.PAIR_FIELDS``; ``chosen_score`` and ``rejected_score`` are those of
+            the source's own judges, ``dropped`` is why the row holds no pair.
         origin: corpus, licence and language of rows that name none.
         tally: counts rows, reasons and rules.
         keep_contradicted: keep pairs whose rejected story has the higher score or engagement.
@@ -47,7 +79,7 @@ def clean_pairs(
 
 
 def clean_instances(lines: Iterable[Line], origin: Origin, tally: Tally) -> Iterator[Instance]:
-    """Turn what a reader gives into groups with one chosen story.
+    """Yield groups with one chosen story.
 
     A rejected story that is empty, an error, or repeats another but for white space is left out and counted, also
     where none is left and the group is dropped.
@@ -95,6 +127,33 @@ def _cleaned(lines: Iterable[Line], tally: Tally, clean: Callable[[Mapping[str, 
             yield row
 
 
+def _story(row: Mapping[str, Any], origin: Origin, tally: Tally, author_key: AuthorKey | None) -> HumanStory | str:
+    raw = text_field(row, "story")
+    if raw is None:
+        return NO_STORY
+    # Before and after: an error page is known by its tags, a deleted story by what is left of it.
+    if reason := not_a_story(raw):
+        return reason
+    story = normalise(raw, tally.rules)
+    if reason := not_a_story(story):
+        return reason
+    texts = {name: text_field(row, name) for name in ("prompt", "title", "abstract", "category")}
+    clean = {name: (text and normalise(text, tally.rules)) or None for name, text in texts.items()}
+    author, engagement = text_field(row, "author"), read_optional_number(row.get("engagement"), "engagement")
+    return HumanStory(
+        id=_id(row, origin) or content_id("story", clean["prompt"] or "", story),
+        prompt=clean["prompt"] or "",
+        story=story,
+        title=clean["title"],
+        abstract=clean["abstract"],
+        category=clean["category"],
+        author_key=author_key(author.strip()) if author and author_key and not_a_story(author) is None else None,
+        engagement=engagement,
+        engagement_kind=None if engagement is None else text_field(row, "engagement_kind") or origin.engagement_kind,
+        **_origin(row, origin, story),
+    )
+
+
 def _pair(raw: Mapping[str, Any], origin: Origin, tally: Tally, keep_contradicted: bool) -> PreferencePair | str:
     scores, engagement = _both(raw, "score"), _both(raw, "engagement")
     if scores and scores[0] == scores[1]:
@@ -110,7 +169,7 @@ def _pair(raw: Mapping[str, Any], origin: Origin, tally: Tally, keep_contradicte
     row = {
         **_known(raw),
         **_origin(raw, origin, chosen),
-        "id": corpus_id(raw.get("id"), origin.corpus) or content_id("pair", *texts),
+        "id": _id(raw, origin) or content_id("pair", *texts),
         "prompt": prompt,
         "chosen": chosen,
         "rejected": rejected,
@@ -126,7 +185,7 @@ def _instance(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> Instance 
     prompt, chosen = texts
     given, writers = raw.get("rejected"), raw.get("rejected_writers")
     if not isinstance(given, list):
-        raise BadRow("rejected is missing or no list of texts")
+        raise BadRow("rejected must be a list of strings")
     if writers is not None and (not isinstance(writers, list) or len(writers) != len(given)):
         raise BadRow(f"rejected_writers must be a list with one name for each of the {len(given)} rejected stories")
     kept: dict[str, Any] = {}
@@ -146,7 +205,7 @@ def _instance(raw: Mapping[str, Any], origin: Origin, tally: Tally) -> Instance 
     row = {
         **_known(raw),
         **_origin(raw, origin, chosen),
-        "id": corpus_id(raw.get("id"), origin.corpus) or content_id("rmb", prompt, chosen, *kept),
+        "id": _id(raw, origin) or content_id("rmb", prompt, chosen, *kept),
         "prompt": prompt,
         "chosen": chosen,
         "rejected": list(kept),
@@ -174,16 +233,23 @@ def _normal(value: Any, field: str, tally: Tally) -> str:
     return normalise(value, tally.rules)
 
 
-def _origin(raw: Mapping[str, Any], origin: Origin, story: str) -> dict[str, str]:
+def _id(row: Mapping[str, Any], origin: Origin) -> str | None:
+    """Return the id of the source prefixed with the name of its corpus; None if there is none."""
+    own = (name_of(row.get("id"), "id") or "").strip()
+    return f"{origin.corpus}-{own}" if own else None
+
+
+def _origin(row: Mapping[str, Any], origin: Origin, story: str) -> dict[str, str]:
+    language = text_field(row, "language") or text_field(row, "lang") or origin.language
     return {
-        "corpus": raw.get("corpus") or origin.corpus,
-        "license": raw.get("license") or origin.license,
-        "language": raw.get("language") or raw.get("lang") or origin.language or detect_language(story),
+        "corpus": text_field(row, "corpus") or origin.corpus,
+        "license": text_field(row, "license") or origin.license,
+        "language": language or detect_language(story),
     }
 
 
 def _known(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that hold something: an empty cell of a CSV file holds nothing."""
+    """Return the fields with a value: an empty cell of a CSV file has none."""
     return {name: value for name, value in raw.items() if value is not None and value != ""}
 
 
