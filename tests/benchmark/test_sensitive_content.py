@@ -109,7 +109,7 @@ def test_an_unknown_checker_is_refused(tmp_path: Path) -> None:
 def test_instances_carry_the_key_of_the_human_author_alone(tmp_path: Path) -> None:
     from storyalign.corpus.evaluation_sets import load_evaluation_set
     from storyalign.files import write_jsonl
-    from storyalign.hub.dataset_folder import build_storyrmb
+    from storyalign.hub.build.dataset_folder import build_storyrmb
 
     write_human_stories(tmp_path, 3)
     keyed = [

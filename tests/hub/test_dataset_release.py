@@ -233,6 +233,21 @@ def test_a_source_with_gaps_writes_nothing(prepare: Prepare, tmp_path: Path) -> 
     assert not (tmp_path / "full").exists()
 
 
+@pytest.mark.parametrize("older", [None, 1])
+def test_a_digest_of_an_older_format_is_named(prepare: Prepare, tmp_path: Path, older: int | None) -> None:
+    """Releases of earlier versions name no format; their digest can not be compared with one of today's."""
+    rows = [storyrmb_row(i, license="all-rights-reserved" if i < 2 else "mit") for i in range(6)]
+    folder = unpack(prepare(rows, withhold=True), tmp_path / "hub")
+    original = json.loads((folder / "withheld/original.json").read_text())
+    assert original.pop("digest_format") == 2
+    if older is not None:
+        original["digest_format"] = older
+    (folder / "withheld/original.json").write_text(json.dumps(original))
+    with pytest.raises(DataError, match="digest has format 1, this version of the kit computes format 2"):
+        rehydrate(folder, [write(tmp_path / "source.jsonl", rows)], tmp_path / "full")
+    assert not (tmp_path / "full").exists()
+
+
 def test_a_dataset_of_closed_rows_alone(prepare: Prepare) -> None:
     with pytest.raises(DataError, match="nothing would be left"):
         prepare([storyrmb_row(i, license="all-rights-reserved") for i in range(5)], withhold=True)

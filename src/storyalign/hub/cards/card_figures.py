@@ -37,7 +37,7 @@ def require_own_figures(payload: Payload, dataset: Dataset, sample: bool, work: 
     if (said := _by_name(found, "configs").get("default", {}).get("description")) != digest:
         raise DataError(
             f"{card}: its digest is {str(said)[:19]}, that of the rows is {digest[:19]}: they were changed after the "
-            f"build; {advice}"
+            f"build, or built by an older version of the kit; {advice}"
         )
     if missing := missing_figures(payload.text("README.md"), expected_card):
         raise DataError(f"{card}: figures differ from the rows, which say {missing[0]!r}; {advice}")

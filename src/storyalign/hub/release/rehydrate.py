@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from storyalign.errors import DataError
 from storyalign.files import read_jsonl
+from storyalign.hub.build.dataset_configs import DIGEST_FORMAT
 from storyalign.hub.parquet_texts import read_batches
 from storyalign.hub.payload import Payload, collect
 from storyalign.hub.release.withholding import ORIGINAL, TABLE, text_digest
@@ -43,12 +44,18 @@ def rehydrate(folder: Path, sources: Sequence[Path], out: Path) -> Rehydrated:
 
     Raises:
         DataError: nothing is withheld there, a text was not found, or the result is not the dataset that was withheld
-            from; nothing is written then.
+            from, or the original's digest has another format; nothing is written then.
     """
     payload = collect(folder, "dataset")
     if TABLE not in payload.files or ORIGINAL not in payload.files:
         raise DataError(f"{folder}: no row is withheld here; load it as it is")
     original = orjson.loads(payload.read(ORIGINAL))
+    if (older := original.get("digest_format", 1)) != DIGEST_FORMAT:
+        raise DataError(
+            f"{folder / ORIGINAL}: the original's digest has format {older}, this version of the kit computes format "
+            f"{DIGEST_FORMAT}, so the result could not be verified; rehydrate with the version of the kit that its card "
+            "names"
+        )
     hidden = pq.read_table(pa.BufferReader(payload.read(TABLE))).to_pylist()
     texts = _find(sources, {digest for row in hidden for digest in _wanted(row)})
     rows = [_fill(row, texts) for row in hidden]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storyalign.errors import DataError
+from storyalign.hub.build.dataset_configs import DIGEST_FORMAT
 from storyalign.hub.cards.dataset_card import NewConfig, add_config
 from storyalign.hub.payload import Payload
 from storyalign.hub.release.licences import normal_name
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 TABLE = "withheld/withheld-00000-of-00001.parquet"
 ORIGINAL = "withheld/original.json"
-"""What the dataset was before rows were withheld: its name, its digest, and the numbers of rows."""
+"""What the dataset was before rows were withheld: its name, its digest with the digest's format, and the numbers of rows."""
 
 TEXTS = ("prompt", "chosen", "rejected")
 CONFIG = "withheld"
@@ -77,7 +78,13 @@ def withhold(
     pq.write_table(
         pa.Table.from_pylist(hidden, schema=features.arrow_schema.remove_metadata()), table, compression="zstd"
     )
-    original = {"dataset": dataset, "digest": digest, "rows": shown + len(hidden), "withheld": len(hidden)}
+    original = {
+        "dataset": dataset,
+        "digest": digest,
+        "digest_format": DIGEST_FORMAT,
+        "rows": shown + len(hidden),
+        "withheld": len(hidden),
+    }
     config = NewConfig(CONFIG, features, {CONFIG: ("withheld/*.parquet", len(hidden))}, _section(hidden, shown))
     card = add_config(rest.text("README.md"), config)
     files: dict[str, Path | bytes] = {TABLE: table, ORIGINAL: orjson.dumps(original, option=orjson.OPT_INDENT_2)}
