@@ -18,7 +18,7 @@ WHOLE = {name: 1 + i % 5 for i, name in enumerate(CRITERIA)}
     [
         json.dumps(WHOLE),
         f"```json\n{json.dumps(WHOLE, indent=2)}\n```",
-        f"<think>Relevance 5? {{no}}</think>\nHere it is: {json.dumps({k.title(): str(v) for k, v in WHOLE.items()})}",
+        f"<think>Relevance 5? {{no}}</think>\nHere it is:\n{json.dumps({k.title(): str(v) for k, v in WHOLE.items()})}",
         json.dumps({k: f"{v}/5" for k, v in WHOLE.items()}),
         json.dumps({**WHOLE, "comment": "fine"}),
     ],

@@ -14,10 +14,9 @@ SCORES = [{"fluency": 3.0, "overall": 10.0}, {"fluency": 7.0, "overall": 8.5}]
     "reply",
     [
         json.dumps(GOOD),
-        json.dumps(GOOD["ratings"]),
         f"<think>Story 1 is {{weak}}.</think>{json.dumps(GOOD)}",
         f"Here are my ratings:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nI hope this helps.",
-        f"My ratings: {json.dumps(GOOD)}",
+        f"My ratings:\n{json.dumps(GOOD)}",
         json.dumps({"ratings": [{"Story": "Story 1", "Fluency": "3/10", "OVERALL": "10"}, GOOD["ratings"][0]]}),
     ],
 )
@@ -45,7 +44,11 @@ def changed(**fields) -> str:
         (json.dumps({"ratings": GOOD["ratings"][:1]}), "ratings of 1 stories; 2 were shown"),
         (json.dumps({"ratings": [{"story": 1, "overall": 5}, GOOD["ratings"][0]]}), "story 1 has no fluency"),
         (json.dumps({"ratings": [7, 8]}), "no object"),
-        ('{"ratings": [{"story": 1, "fluency": NaN, "overall": 5}, {"story": 2, "fluency": 5, "overall": 5}]}', "1-10"),
+        (
+            '{"ratings": [{"story": 1, "fluency": NaN, "overall": 5}, {"story": 2, "fluency": 5, "overall": 5}]}',
+            "no score",
+        ),
+        (f"My ratings: {json.dumps(GOOD)}", "no ratings"),
     ],
 )
 def test_anything_else_is_unscored(reply, reason):

@@ -87,7 +87,7 @@ def test_an_unsure_text_gives_no_ratings(reply):
 
 
 WRAPPED = st.sampled_from(
-    ["{}", "```json\n{}\n```", "```\n{}\n```", "Here is my answer:\n{}", "Here you are: {}", "`{}`",
+    ["{}", "```json\n{}\n```", "```\n{}\n```", "Here is my answer:\n{}", "`{}`",
      "<think>Is it {{\"score\": 1}}?</think>{}", "{}\n\nI weighed all five qualities."]
 )  # fmt: skip
 

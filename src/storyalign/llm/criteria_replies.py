@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from storyalign.llm.prompts import schema
-from storyalign.llm.replies import UnparsedReply, final_answer, json_values
+from storyalign.llm.replies import UnparsedReply, final_answer, json_objects
 
 CRITERIA = ("relevance", "coherence", "empathy", "surprise", "engagement", "complexity")
 LOWEST, HIGHEST = 1.0, 5.0
 
 CRITERIA_SCHEMA = schema("criteria", {name: {"type": "number"} for name in CRITERIA})
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:\s*/\s*5(?:\.0)?)?")
+_NUMBER = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,9})?(?:\s*/\s*5(?:\.0)?)?")
 
 
 def parse_criteria(reply: str) -> dict[str, float]:
@@ -26,8 +26,8 @@ def parse_criteria(reply: str) -> dict[str, float]:
     [4.0, 4.0, 4.0, 4.0, 4.0, 4.0]
     """
     found: list[dict[str, float]] = []
-    for value in json_values(final_answer(reply)):
-        if not isinstance(value, dict) or value.keys().isdisjoint(CRITERIA):
+    for value in json_objects(final_answer(reply)):
+        if not any(name in value for name in CRITERIA):
             continue
         if missing := [name for name in CRITERIA if name not in value]:
             raise UnparsedReply(f"the reply has no score for {missing[0]}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from storyalign.llm.prompts import schema
-from storyalign.llm.replies import UnparsedReply, final_answer, json_values
+from storyalign.llm.replies import UnparsedReply, final_answer, json_objects
 from storyalign.llm.score_replies import score_value
 from storyalign.records import DIMENSIONS
 
@@ -39,16 +39,15 @@ def parse_ratings(reply: str, names: Sequence[str], count: int) -> list[dict[str
     Raises:
         UnparsedReply: no JSON object of the form asked for, a story or score is missing, doubled or off the scale.
     """
-    entries = _entries(final_answer(reply))
     found: dict[int, dict[str, float]] = {}
-    for entry in entries:
-        if not isinstance(entry, dict):
+    for entry in _entries(final_answer(reply)):
+        if not isinstance(entry, Mapping):
             raise UnparsedReply("an entry of the ratings is no object")
         number = entry.get("story")
-        if isinstance(number, str) and (digits := re.fullmatch(r"\s*(?:story\s*)?(\d{1,3})\s*", number, re.I)):
+        if isinstance(number, str) and (digits := re.fullmatch(r"\s*(?:story\s*)?([0-9]{1,3})\s*", number, re.I)):
             number = int(digits[1])
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
-            raise UnparsedReply(f"the ratings name story {str(number)[:20]}; there are {count}")
+            raise UnparsedReply(f"the ratings name story {ascii(number)[:20]}; there are {count}")
         if number in found:
             raise UnparsedReply(f"the ratings name story {number} twice")
         if missing := [name for name in names if name not in entry]:
@@ -60,9 +59,9 @@ def parse_ratings(reply: str, names: Sequence[str], count: int) -> list[dict[str
 
 
 def _entries(answer: str) -> list[object]:
-    """Find the list of ratings in the answer's one JSON value."""
-    values = [value.get("ratings") if isinstance(value, dict) else value for value in json_values(answer)]
-    stated = [entries for entries in values if isinstance(entries, list)]
+    """Return the ratings of the answer's one JSON object."""
+    stated = [value["ratings"] for value in json_objects(answer) if isinstance(value.get("ratings"), list)]
     if len(stated) != 1:
         raise UnparsedReply("the reply holds no ratings" if not stated else "the reply holds ratings that contradict")
-    return stated[0]
+    entries: list[object] = stated[0]
+    return entries

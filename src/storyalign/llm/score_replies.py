@@ -1,26 +1,36 @@
-"""Reading a score from 1 to 10: the one that a reply states in JSON or on a line of its own, or ``UnparsedReply``."""
+"""Reading a score from 1 to 10: a JSON object, or a line that is nothing but the score; anything else is unread."""
 
 from __future__ import annotations
 
 import re
 
-from storyalign.llm.replies import AnswerLine, UnparsedReply, final_answer, json_field
+from storyalign.llm.replies import UnparsedReply, final_answer, json_field, stated_in_lines
 
 LOWEST, HIGHEST = 1.0, 10.0
 """The scale; the paper leaves it open."""
 
-_VALUE = r"([+-]?\d{1,9}(?:\.\d{1,9})?)(?:\s*(?:/|out of)\s*(\d{1,9}(?:\.\d{1,9})?))?\s*(?:points?|分)?"
-_WHOLE = re.compile(_VALUE, re.I)
-_LABEL = r"score|rating|grade|answer|评分|得分|分数|打分"
-_FINAL = rf"(?:final|overall|total)\s+(?:{_LABEL}|verdict)|overall|total|总分|总评|(?:总体|最终|综合)(?:{_LABEL})"
-_LINES = AnswerLine(_VALUE, _LABEL, _FINAL)
+_REMARK = (
+    r"\(\s*(?:满分\s*10\s*分?|out of 10|1\s*-\s*10"
+    r"|(?:very |quite )?(?:good|strong|weak|poor|fair|excellent|outstanding|average)|很好|优秀|良好|一般|较差)\s*\)"
+)
+"""What may follow in brackets: the scale, or the number in words."""
+_VALUE = (
+    r"[\"'(\[]*(?P<number>[+-]?[0-9]{1,4}(?:\.[0-9]{1,9})?)(?:\s*(?:/|out of)\s*(?P<scale>[0-9]{1,4}(?:\.0)?))?"
+    rf"(?:\s*(?:points?|分))?[\"')\]]*(?:\s*{_REMARK})?\s*[.!。]?"
+)
+_LABEL = (
+    r"(?:here is )?(?:my |the )?(?:(?:final|overall|total)(?: (?:score|rating|grade|answer|verdict))?"
+    r"|score|rating|grade|answer|verdict)|(?:最终|总体|综合)?(?:评分|得分|分数|打分|总分|总评)"
+)
+_ALONE = re.compile(_VALUE, re.I)
+_LABELLED = re.compile(rf"(?:{_LABEL})\s*(?:\(1\s*-\s*10\)\s*)?(?::|(?:is|为|是)\s*:?)\s*{_VALUE}", re.I)
 
 
 def parse_score(reply: str) -> float:
     """Read one score from 1 to 10.
 
     Raises:
-        UnparsedReply: no score, several that differ, or one off the scale.
+        UnparsedReply: no score, several that differ, one off the scale, or text that declines or hedges.
 
     >>> parse_score('{"score": 8.5}'), parse_score("**7/10**"), parse_score("10.0")
     (8.5, 7.0, 10.0)
@@ -29,7 +39,7 @@ def parse_score(reply: str) -> float:
     stated = json_field(answer, ("score", "overall", "overall_score", "rating"))
     if stated is not None:
         return score_value(stated)
-    scores = {_score(match) for match in _LINES.find(answer)}
+    scores = {_score(match) for match in stated_in_lines(answer, _ALONE, _LABELLED)}
     if len(scores) != 1:
         raise UnparsedReply("the reply states several scores that differ" if scores else "the reply states no score")
     return scores.pop()
@@ -41,7 +51,7 @@ def score_value(stated: object) -> float:
     Raises:
         UnparsedReply: it is neither, or off the scale.
     """
-    if isinstance(stated, str) and (match := _WHOLE.fullmatch(stated.strip())):
+    if isinstance(stated, str) and (match := _ALONE.fullmatch(stated.strip())):
         return _score(match)
     if isinstance(stated, int | float) and not isinstance(stated, bool):
         return _within(stated)
@@ -49,13 +59,12 @@ def score_value(stated: object) -> float:
 
 
 def _score(match: re.Match[str]) -> float:
-    number, scale = match[1], match[2]
-    if scale and float(scale) != HIGHEST:
+    if match["scale"] and float(match["scale"]) != HIGHEST:
         raise UnparsedReply(f"the reply uses another scale ({match[0].strip()[:40]})")
-    return _within(float(number))
+    return _within(float(match["number"]))
 
 
 def _within(score: float) -> float:
-    if not LOWEST <= score <= HIGHEST:  # true for NaN as well
+    if not LOWEST <= score <= HIGHEST:
         raise UnparsedReply(f"the score {str(score)[:20]} is outside {LOWEST:g}-{HIGHEST:g}")
     return float(score)

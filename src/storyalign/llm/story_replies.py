@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 
 from storyalign.llm.chat_words import without_chat
-from storyalign.llm.replies import UnparsedReply
+from storyalign.llm.replies import UnparsedReply, without_reasoning
 from storyalign.not_stories import REFUSAL, not_a_story
 from storyalign.text import count_words
 
-_THOUGHTS = re.compile(r"[<[◁](think|thinking|thought|reasoning|reflection)[>\]▷].*?[<[◁]/\1[>\]▷]", re.S | re.I)
-_THOUGHTS_END = re.compile(r"^.*?[<[◁]/(?:think|thinking|thought|reasoning|reflection)[>\]▷]", re.S | re.I)
-_THOUGHTS_OPEN = re.compile(r"[<[◁](?:think|thinking|thought|reasoning|reflection)[>\]▷]", re.I)
 _FENCE = re.compile(r"^```[\w-]*\n(.*?)\n?```$", re.S)
 
 
@@ -29,11 +26,7 @@ def read_story(reply: str, *, min_words: int = 1, max_words: int | None = None) 
     >>> read_story("Sure! Here is your story:\\n\\nThe sea was calm.")
     'The sea was calm.'
     """
-    text = _THOUGHTS.sub("", reply)
-    text = _THOUGHTS_END.sub("", text)
-    if _THOUGHTS_OPEN.search(text):
-        raise UnparsedReply("the reply ends inside its reasoning")
-    text = text.strip()
+    text = without_reasoning(reply).strip()
     if whole := _FENCE.match(text):
         text = whole[1].strip()
     text = without_chat(text, is_reply=True).strip()
