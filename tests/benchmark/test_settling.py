@@ -1,6 +1,6 @@
 import pytest
 
-from storyalign.benchmark.assemble import dimension_of
+from storyalign.benchmark.assemble import dimension_of, too_few_judges
 from storyalign.benchmark.recipe import Recipe
 from storyalign.benchmark.settling import routes_of, settle, task_of
 from storyalign.llm.steps import Dropped
@@ -115,5 +115,6 @@ def test_the_dimension_is_that_of_the_final_ranking():
     first = {"id": "g", "ranking": [0, 1, 2, 3]}
     assert dimension_of(first, rated(ratings), RECIPE) == ("fluency", 1)  # gaps: fluency 4, creativity -4/3
     assert dimension_of({**first, "ranking": [1, 0, 2, 3]}, rated(ratings), RECIPE) == ("creativity", 1)
-    few = dimension_of(first, rated({judge: ratings[judge] for judge in "ab"}), RECIPE)
+    assert too_few_judges(rated({judge: ratings[judge] for judge in "abc"}), RECIPE) is None
+    few = too_few_judges(rated({judge: ratings[judge] for judge in "ab"}), RECIPE)
     assert few == Dropped("g", "rated by 2 judges; the dimension needs 3")

@@ -240,6 +240,50 @@ def test_a_model_is_scored_first_and_the_second_time_its_rewards_are_there(call,
     assert len(list((tmp_path / "runs" / "rewards").glob("*.jsonl"))) == 2  # other settings, another file
 
 
+def test_models_at_similar_paths_a_gold_order_of_choice_and_an_edited_reward(call, tmp_path):
+    from tests.tiny_models import tiny_model_folder
+
+    groups = [
+        {
+            "id": f"g{n}",
+            "premise": f"Premise {n}.",
+            "candidates": [
+                # Two scores of which neither speaks for the whole story: the file alone has no gold order.
+                {"story": f"The keeper counted {n} boats.", "writer": "human", "scores": {"style": 4, "plot": 1}},
+                {"story": f"There was a sea {n}.", "writer": "m1", "scores": {"style": 4, "plot": 3}},
+                {"story": f"Nobody lit lamp {n}.", "writer": "m2", "scores": {"style": 1, "plot": 2}},
+            ],
+        }
+        for n in range(3)
+    ]
+    data = tmp_path / "groups.jsonl"
+    data.write_text("".join(json.dumps(group) + "\n" for group in groups))
+    for place in ("runs/a/model", "runs-a/model"):
+        tiny_model_folder(tmp_path / place)
+    models = ("runs/a/model", "runs-a/model")
+    code, out, err = call("evaluate", *models, data, "--assume-human-best", "--json", "r.json")
+    assert code == 0, err
+    scorers = json.loads((tmp_path / "r.json").read_text())["scorers"]
+    assert [(s["name"], s["n"]) for s in scorers[:2]] == [(name, 3) for name in models]
+
+    code, _, err = call("score", "runs/a/model", data, "--out", "own.jsonl")
+    assert code == 0, err
+    for order in (("--assume-human-best",), ("--score-key", "plot")):
+        code, out, err = call("evaluate", "own.jsonl", data, *order, "--json", "own.json")
+        assert code == 0, err
+    before = json.loads((tmp_path / "own.json").read_text())["scorers"][0]["accuracy"]
+    first, *rest = (tmp_path / "own.jsonl").read_text().splitlines()
+    edited = json.dumps({**json.loads(first), "reward": 99.0})
+    (tmp_path / "own.jsonl").write_text("\n".join([edited, *rest]) + "\n")
+    code, _, err = call("evaluate", "own.jsonl", data, "--score-key", "plot")
+    assert code == 2 and "own.jsonl" in err
+    code, out, err = call("score", "runs/a/model", data, "--out", "own.jsonl")
+    assert code == 0 and "9 stories (1 new" in out, out + err
+    code, out, err = call("evaluate", "own.jsonl", data, "--score-key", "plot", "--json", "own.json")
+    assert code == 0, err
+    assert json.loads((tmp_path / "own.json").read_text())["scorers"][0]["accuracy"] == before
+
+
 def test_an_unknown_model_is_an_error_of_one_line(call, data):
     code, _, err = call("evaluate", "no/such-model", data)
     assert code == 2 and err.count("error: ") == 1 and "no/such-model" in err

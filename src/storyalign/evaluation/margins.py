@@ -21,7 +21,7 @@ class Miss(NamedTuple):
 
 
 def margins(scored: ScoredSet, instances: Sequence[Instance]) -> dict[str, float]:
-    """Give the chosen story's reward minus the highest reward of the others, for each scored group, by id."""
+    """Return the chosen story's reward minus the highest reward of the others, for each scored group, by id."""
     found = {}
     for instance in instances:
         rewards = [reward for reward in scored.rewards[instance.id] if reward is not None]
@@ -31,12 +31,13 @@ def margins(scored: ScoredSet, instances: Sequence[Instance]) -> dict[str, float
 
 
 def hardest(scored: ScoredSet, instances: Sequence[Instance], most: int = 8) -> list[Miss]:
-    """Give the groups lost by the widest margins, the widest first."""
+    """Return the groups lost by the widest margins, the widest first."""
     own = margins(scored, instances)
     lost = sorted((i for i in instances if own.get(i.id, 0.0) < 0), key=lambda i: (own[i.id], i.id))
     misses = []
     for instance in lost[:most]:
         rewards = [float(reward) for reward in scored.rewards[instance.id] if reward is not None]
-        preferred = max(range(1, len(rewards)), key=rewards.__getitem__)
+        # Of equal rewards the text decides which story is shown, never the position.
+        preferred = max(range(1, len(rewards)), key=lambda place: (rewards[place], instance.stories[place]))
         misses.append(Miss(instance, preferred, own[instance.id], rewards))
     return misses
