@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 from xxhash import xxh3_64_intdigest
 
@@ -22,6 +24,8 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 _ASCII = re.compile("[\x00-\x7f]+")
+_LOWER = bytes(range(128)).lower() + bytes(range(128, 256))
+_NO_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
 
 UNKNOWN_LANGUAGE = "und"
 """ISO 639's code for an undetermined language; what a row has that names none."""
@@ -106,9 +110,47 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
     return [s for paragraph in text.splitlines() for part in segment(language, paragraph) if (s := part.strip())]
 
 
+def folded(text: str) -> str:
+    """Return a text without its differences of case, width and composition (NFKC, case folding)."""
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+
+
 def text_key(text: str) -> int:
-    """Return a 64-bit key that texts share if they differ only in spaces, tabs and line breaks."""
+    """Return a 64-bit key that texts share if they differ only in spaces, tabs and line breaks.
+
+    For the stories of one row: an edit may change nothing but punctuation, and still be one to judge. Whether two rows
+    have the same text is ``letters_key``'s question.
+    """
     return xxh3_64_intdigest(text.encode("utf-8", "surrogatepass").translate(None, b" \t\n\r\v\f"))
+
+
+def letters_key(text: str) -> int:
+    """Return a 64-bit key that two rows' texts share if they are the same text: across splits, sets and near-copies.
+
+    Texts are the same if they have the same letters and digits in the same order, whatever the case, the punctuation,
+    the white space and the Unicode form. Texts with no letter or digit are the same by ``text_key``.
+
+    >>> letters_key("It was n't `` late '' .") == letters_key("It wasn’t “LATE”!")
+    True
+    """
+    letters = text
+    if not text.isascii():
+        letters = unicodedata.normalize("NFKC", text)
+        for character in set(beyond_ascii(letters)):
+            if (form := _letters_of(character)) != character:
+                letters = letters.replace(character, form)
+    kept = letters.encode("utf-8", "surrogatepass").translate(_LOWER, _NO_LETTER)
+    return xxh3_64_intdigest(kept) if kept else text_key(text)
+
+
+@cache
+def _letters_of(character: str) -> str:
+    return "".join(filter(str.isalnum, character.casefold()))
+
+
+def words_key(words: Iterable[str]) -> int:
+    """Return the ``letters_key`` of a text from its words in their order, folded and without punctuation."""
+    return xxh3_64_intdigest("".join(words).encode("utf-8", "surrogatepass"))
 
 
 def content_id(prefix: str, *parts: str) -> str:

@@ -177,7 +177,9 @@ def test_a_broken_row_stops_the_build_and_leaves_the_old_folder_whole(
         ({"construction": None}, "construction is missing"),
         ({"split": "test"}, "unknown split 'test'"),
         ({"prompt": pair_row(0)["prompt"].replace(" ", "  ")}, "its premise is in split train too"),
+        ({"prompt": pair_row(0)["prompt"].upper().replace(".", "!?")}, "its premise is in split train too"),
         ({"chosen": pair_row(1)["chosen"]}, "its chosen story is in split train too"),
+        ({"chosen": f"“{pair_row(1)['chosen'].lower()}”"}, "its chosen story is in split train too"),
         ({"rejected": pair_row(1)["chosen"]}, "its rejected story is in split train too"),
         (
             {"prompt": pair_row(1)["prompt"], "chosen": pair_row(1)["rejected"], "rejected": pair_row(1)["chosen"]},

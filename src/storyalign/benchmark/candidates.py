@@ -7,12 +7,13 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from storyalign.benchmark.recipe import Recipe
-from storyalign.corpus.duplicates import THRESHOLD, comparable_words, similarity
+from storyalign.corpus.duplicates import THRESHOLD, similarity
 from storyalign.files import RowsById
 from storyalign.llm.prompts import fence_tag, fenced, load_prompt
 from storyalign.llm.steps import Dropped, Request, Row, RowDropped, Step, user_message
 from storyalign.llm.story_replies import read_story
 from storyalign.records import SOURCES
+from storyalign.text import letters_key
 
 
 def writers_of(source: str, recipe: Recipe) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ def writing_step(writing: Writing, recipe: Recipe) -> Step:
 
     def read(row: Row, reply: str) -> Row:
         story = read_story(reply, min_words=settings.fewest_words)
-        if comparable_words(story) == comparable_words(row["prompt"]):
+        if letters_key(story) == letters_key(row["prompt"]):
             raise RowDropped("the reply repeats the premise")
         return {**row, "story": story}
 

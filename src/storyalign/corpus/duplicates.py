@@ -1,6 +1,6 @@
 """Exact and near duplicates among many texts, in one pass and about four kilobytes a text.
 
-Exact: the same words in the same order, whatever the case, the punctuation, the white space, or a tokeniser's blanks.
+Exact: the same text as ``text.letters_key`` has it, whatever the case, the punctuation, the white space.
 Near: texts that share many of their runs of three words (a Chinese or Japanese character is a word). Their Jaccard
 similarity J is estimated with MinHash (``rensa``, 128 values, standard error at most 0.045). At the default
 threshold of 0.5 two texts are near duplicates if about two thirds of each stand in the other: a story with one of its
@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from storyalign.errors import MissingExtraError, RecipeError
-from storyalign.text import beyond_ascii
+from storyalign.text import beyond_ascii, folded, words_key
 
 THRESHOLD = 0.5
 """Two texts whose estimated similarity reaches it are near duplicates."""
@@ -30,7 +29,9 @@ PREMISE_THRESHOLD = 0.6
 """Premises are near duplicates if so many of their different words are common: eight words of which one was replaced
 have J of 7 / 9. They are compared word by word, as a changed word breaks three of the few runs of a short text."""
 
-_EAST = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_EAST = (
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+)
 _CJK = re.compile(f"[{_EAST}]")
 _WORDS = re.compile(rf"[{_EAST}]|[^\W_{_EAST}]+")
 _CLITIC = re.compile(r" '(s|re|ve|ll|d|m)\b")
@@ -49,15 +50,15 @@ class Match(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether both texts have the same words in the same order."""
+        """Whether both are the same text (``text.letters_key``)."""
         return self.similarity == 1.0
 
 
 class Signature(NamedTuple):
     """What an index knows of a text. Made once, it serves several indexes: making it is most of their work."""
 
-    exact: bytes
-    """Digest of the words in their order."""
+    exact: int
+    """The ``letters_key``."""
     values: Any
     """MinHash of the runs of words; None where near duplicates are not looked for."""
 
@@ -81,7 +82,7 @@ def sign_words(words: list[str], *, near: bool = True, run: int = RUN) -> Signat
     if near:
         values = _rensa().RMinHash(N_VALUES, 42)
         values.update(words if run == 1 else list(_runs(words)))
-    return Signature(_digest(words), values)
+    return Signature(words_key(words), values)
 
 
 class TextIndex:
@@ -100,7 +101,7 @@ class TextIndex:
             raise RecipeError(f"the threshold for near duplicates is {threshold}; expected a number above 0, up to 1")
         self._threshold = threshold
         self._keys: list[str] = []
-        self._exact: dict[bytes, int] = {}
+        self._exact: dict[int, int] = {}
         self._hashes: list[Any] = []
         self._bands = None if threshold is None else _rensa().RMinHashLSH(threshold, N_VALUES, N_BANDS)
 
@@ -166,7 +167,7 @@ def comparable_words(text: str) -> list[str]:
     >>> comparable_words("It was n't `` late '' .") == comparable_words("It wasn’t “late”.")
     True
     """
-    text = text.casefold()
+    text = folded(text)
     if "’" in text:
         text = text.replace("’", "'")
     if "'" in text:
@@ -208,10 +209,6 @@ def _runs(words: list[str]) -> Iterable[str]:
 
 def _triples(words: list[str]) -> Iterator[tuple[str, ...]]:
     return zip(words, words[1:], words[2:], strict=False)
-
-
-def _digest(words: list[str]) -> bytes:
-    return blake2b(" ".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _rensa() -> Any:

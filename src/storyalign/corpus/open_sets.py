@@ -12,7 +12,7 @@ from storyalign.corpus.judged_groups import JudgedGroup
 from storyalign.corpus.normalise import normalise
 from storyalign.corpus.tally import Tally
 from storyalign.records import Instance, PreferencePair
-from storyalign.text import digest
+from storyalign.text import letters_key
 
 VALIDATION_SHARE = 0.05
 """Of the pairs' premises."""
@@ -38,8 +38,8 @@ class OpenSets:
     _for_pairs: list[tuple[JudgedGroup, Clear]] = field(default_factory=list)
     _premises: TextIndex = field(default_factory=lambda: TextIndex(None))
     _stories: TextIndex = field(default_factory=TextIndex)
-    _seen: set[str] = field(default_factory=set)
-    _splits: dict[str, str] = field(default_factory=dict)
+    _seen: set[tuple[int, ...]] = field(default_factory=set)
+    _splits: dict[int, str] = field(default_factory=dict)
 
     def add_groups(self, source: str, groups: Iterable[JudgedGroup], clear: Clear, corpus: str) -> Tally:
         """Draw groups of four from a set; groups that give none are kept for pairs.
@@ -83,7 +83,7 @@ class OpenSets:
                 tally.take_back(reason, pair.id)
                 continue
             for text in pair.stories:
-                self._splits[digest(" ".join(text.split()))] = split
+                self._splits[letters_key(text)] = split
             yield replace(pair, split=split)
 
     def _reason(self, pair: PreferencePair, split: str) -> str | None:
@@ -91,10 +91,10 @@ class OpenSets:
             return IN_BENCHMARK
         if any(self._stories.find(story) for story in pair.stories):
             return LEAKS
-        stories = sorted(digest(" ".join(story.split())) for story in pair.stories)
+        stories = sorted(map(letters_key, pair.stories))
         if any(self._splits.get(story, split) != split for story in stories):
             return OTHER_SPLIT
-        content = digest(" ".join(pair.prompt.split()), *stories)[:32]
+        content = (letters_key(pair.prompt), *stories)
         if content in self._seen:
             return TWICE
         self._seen.add(content)
@@ -109,5 +109,5 @@ def _cleaned(group: JudgedGroup, corpus: str, tally: Tally) -> JudgedGroup:
 
 
 def _share(premise: str) -> float:
-    """Give a number from 0 to 1 that depends on the premise's words alone, so that a premise has one split for ever."""
-    return int(digest(" ".join(premise.casefold().split()))[:8], 16) / 0xFFFFFFFF
+    """Return a number from 0 to 1 that depends on the premise's letters alone, so that it has one split for ever."""
+    return letters_key(premise) / 2**64

@@ -190,7 +190,7 @@ def _first_pass(
         tally.read += 1
         where = f"{line.path}:{line.number}"
         texts = [CheckedText.of(pair.prompt, run=1), *map(CheckedText.of, pair.stories)]
-        row_id, (premise, *stories) = _key("id", pair.id), (text.whole.exact.hex() for text in texts)
+        row_id, (premise, *stories) = _key("id", pair.id), (text.whole.exact for text in texts)
         content = _key("content", f"{premise} {sorted(stories)}")
         if content in contents or row_id in ids:
             tally.drop(REPEATED if content in contents else SAME_ID, where)
@@ -215,7 +215,7 @@ def _first_pass(
         owners = [_key("author", a) for a in author_keys]
         owners += [_key("story", s) for s in line.row.get("story_ids") or ()]
         # One key for a text, whether it serves as premise or as story.
-        number = groups.add((*(_key("text", exact) for exact in (premise, *stories)), *owners))
+        number = groups.add((*(_key("text", str(exact)) for exact in (premise, *stories)), *owners))
         beginnings.join(groups, number, texts)
         found = [premises.find_all(texts[0].whole), *matches]
         for text, likes, of in zip(texts, found, (premises, index, index), strict=True):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from storyalign.errors import DataError
 from storyalign.records import DIMENSIONS, SOURCES, BadRow, Instance, PreferencePair
-from storyalign.text import text_key
+from storyalign.text import letters_key, text_key
 
 KIT_AUTHOR = "kit-author"
 KIT_EDIT = "kit-edit:"
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 class Repetitions:
     """Finds repeated ids and contents, and texts that stand in two splits.
 
-    Texts that differ in white space alone are the same.
+    Two rows have the same text if its letters and digits are the same (``letters_key``).
     """
 
     def __init__(self) -> None:
@@ -58,11 +58,13 @@ class Repetitions:
         here = _Place(path, line, split)
         if (first := self._ids.setdefault(row.id, here)) is not here:
             raise BadRow(f"duplicate id; it stands in {first} already")
-        premise, *stories = keys = [text_key(text) for text in (row.prompt, *row.stories)]
-        # Sorted: the same stories in another order are no new content, they contradict it.
+        # Two edits of one story that differ in punctuation alone are two contents. Sorted: the same stories in another
+        # order are no new content, they contradict it.
+        premise, *stories = [text_key(text) for text in (row.prompt, *row.stories)]
         if (first := self._contents.setdefault((premise, *sorted(stories)), here)) is not here:
             raise BadRow(f"the same premise with the same stories stands in {first} already")
         if isinstance(row, PreferencePair):
+            keys = map(letters_key, (row.prompt, *row.stories))
             for what, key in zip(("premise", "chosen story", "rejected story"), keys, strict=True):
                 if (first := self._texts.setdefault(key, here)).split != split:
                     raise BadRow(f"its {what} is in split {first.split} too ({first}); a text belongs to one split")
