@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import bundled_package  # noqa: F401  before all that imports the kit
 import gradio as gr
+import gradio.mcp
 from best_of_n_tab import BestOfNTab
 from choice_book import ChoiceBook, choice_book_of
 from endpoints import best_of_n_endpoint, publish, rank_endpoint
@@ -27,13 +29,14 @@ from explore_tab import ExploreTab
 from group_sources import HUB_ID, operator_sets
 from leaderboard_tab import LeaderboardTab
 from rank_tab import RankTab
+from refusals import HANDLERS, Page
 from request_size import RequestSize
 from results_shelf import Board, published, read_results, result_places
 from starlette.middleware import Middleware
 from story_judge import StoryJudge, judge_of
 from story_scorer import OneAtATime, StoryScorer, load_scorer
 from story_writer import StoryWriter, writer_of
-from visitor_limits import DEFAULT_LIMITS, Limits
+from visitor_limits import DEFAULT_LIMITS, Limits, limits_of
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import StoryAlignError
@@ -77,7 +80,7 @@ def build_app(
         limits: the largest inputs that visitors may hand in.
     """
     one = OneAtATime(scorer) if scorer is not None else None
-    app: gr.Blocks = gr.Blocks(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600))
+    app = Page(title="StoryAlign", analytics_enabled=False, delete_cache=(600, 3600))
     with app:
         best_of_n = None if one is None or writer is None else best_of_n_endpoint(one, writer, limits)
         publish(rank_endpoint(one, limits, missing), best_of_n)  # first, so that no event of the page takes a name
@@ -98,6 +101,10 @@ def build_app(
 
 def launch(app: gr.Blocks, limits: Limits = DEFAULT_LIMITS, **options: Any) -> None:
     """Start serving and return; ``options`` go to ``gr.Blocks.launch``."""
+    if with_tools := find_spec("mcp") is not None:
+        from agent_tools import AgentTools
+
+        gradio.mcp.GradioMCPServer = partial(AgentTools, limits=limits)  # launch builds the server by this name
     app.launch(
         theme=theme(),
         head=head(DESCRIPTION, Path(__file__).with_name("style.css")),
@@ -108,9 +115,12 @@ def launch(app: gr.Blocks, limits: Limits = DEFAULT_LIMITS, **options: Any) -> N
         footer_links=["api", "gradio", "settings"],
         ssr_mode=False,
         prevent_thread_lock=True,
-        mcp_server=find_spec("mcp") is not None,
+        mcp_server=with_tools,
         _frontend=False,  # drops one thing: a check that ends the start where the first page takes over three seconds
-        app_kwargs={"middleware": [Middleware(RequestSize, limit=limits.body_bytes)]},
+        app_kwargs={
+            "middleware": [Middleware(RequestSize, limit=limits.body_bytes)],
+            "exception_handlers": HANDLERS,
+        },
         **options,
     )
 
@@ -120,6 +130,7 @@ async def start() -> gr.Blocks:
 
     A coroutine, because gradio opens (and never closes) an event loop for each lock that it makes outside of one.
     """
+    limits = limits_of(os.environ)
     if model := os.environ.get("STORYALIGN_MODEL"):
         print(f"loading {model} ...", flush=True)
     scorer, missing = load_scorer(os.environ)
@@ -136,13 +147,14 @@ async def start() -> gr.Blocks:
         judge=judge_of(os.environ),
         book=choice_book_of(os.environ),
         missing=missing,
+        limits=limits,
         data_problems=data_problems,
         result_problems=result_problems,
         results_home=next((place for place in places if HUB_ID.fullmatch(place) and not Path(place).exists()), ""),
     )
     if find_spec("mcp") is None:
         print("no MCP tool, as mcp is not installed; pip install 'storyalign[space]'", file=sys.stderr)
-    launch(app, quiet=True)
+    launch(app, limits, quiet=True)
     print(f"Open {app.local_url} in a browser. Ctrl-C ends the app.", flush=True)
     return app
 

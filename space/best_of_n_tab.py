@@ -11,7 +11,7 @@ from ranking import Ranking, rank_stories
 from ranking_html import ranking_html
 from story_scorer import OneAtATime, Scored
 from story_writer import MOST_STORIES, WORDS, StoryWriter, Written
-from visitor_limits import InputRefused, Limits
+from visitor_limits import InputRefused, Limits, check_characters
 
 from storyalign.errors import StoryAlignError
 from storyalign.web.story_html import message
@@ -49,6 +49,7 @@ def write_and_rank(
         raise InputRefused("The idea is empty. A sentence or two will do.")
     if len(premise) > limits.premise_chars:
         raise InputRefused(f"The idea has {len(premise):,} characters; at most {limits.premise_chars:,} are accepted.")
+    check_characters("The idea", premise)
     names: list[str] = []
     stories: list[str] = []
     scored: list[Scored] = []

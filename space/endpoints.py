@@ -6,11 +6,11 @@ Gradio reads the schema off the annotations themselves, so they must not become 
 from collections.abc import Callable
 from typing import Any, TypedDict
 
-import gradio as gr
 from best_of_n_tab import write_and_rank
 from gradio.events import api
 from rank_tab import letter_names, rank_request
 from ranking import Ranking
+from refusals import refused
 from story_scorer import OneAtATime
 from story_writer import StoryWriter
 from visitor_limits import Limits
@@ -140,11 +140,6 @@ def best_of_n_endpoint(
         }
 
     return best_of_n
-
-
-def refused(reason: str) -> gr.Error:
-    """Make an error whose message reaches the caller and that prints no traceback."""
-    return gr.Error(reason, print_exception=False)
 
 
 def publish(rank: Callable[..., Any], best_of_n: Callable[..., Any] | None = None) -> None:

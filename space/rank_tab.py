@@ -13,7 +13,7 @@ from ranking_html import ranking_html
 from story_files import SUFFIXES, Dropped, read_story_files
 from story_judge import StoryJudge
 from story_scorer import OneAtATime
-from visitor_limits import InputRefused, Limits, check_request
+from visitor_limits import InputRefused, Limits, check_request, check_tokens
 
 from storyalign.errors import StoryAlignError
 from storyalign.web.story_html import message, text
@@ -46,10 +46,12 @@ def rank_request(scorer: OneAtATime, limits: Limits, premise: str, stories: list
     """Check a request, score it and rank it; what the tab and the API share.
 
     Raises:
-        InputRefused: the input is missing or too long.
+        InputRefused: the input is missing, too long, or too much for one request.
         StoryAlignError: the scorer failed.
     """
     check_request(premise, stories, names, limits)
+    tokens = scorer.tokens(premise, stories)
+    check_tokens(tokens, scorer.seconds(tokens), limits)
     scored = scorer(premise, stories)
     return rank_stories(premise, names, stories, scored, scorer=scorer.name, signature=scorer.signature)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,10 @@ class Scored:
 
 
 class StoryScorer(Protocol):
-    """Anything that gives each story of a premise a reward. ``name`` and ``digest`` are optional attributes."""
+    """Anything that gives each story of a premise a reward.
+
+    ``name``, ``digest`` and ``tokens`` (premise and stories -> tokens that are read of each) are optional attributes.
+    """
 
     def __call__(self, premise: str, stories: Sequence[str]) -> Sequence[Any]:
         """Give one reward a story: a number, None, or an object with the fields of ``Scored``."""
@@ -40,6 +44,19 @@ class OneAtATime:
         self.name = shown_name(str(getattr(scorer, "name", "the model")))
         self.signature = str(getattr(scorer, "digest", ""))
         """Digest of everything that shapes a reward; empty where the scorer has none."""
+        self._count = getattr(scorer, "tokens", None)
+        self._pace: float | None = None
+        """Seconds per token in the last request that the model answered."""
+
+    def tokens(self, premise: str, stories: Sequence[str]) -> int:
+        """Return how many tokens the model reads; a quarter of the characters where the scorer cannot count."""
+        if self._count is not None:
+            return sum(self._count(premise, stories))
+        return sum(len(premise) + len(story) for story in stories) // 4
+
+    def seconds(self, tokens: int) -> float | None:
+        """Return about how long the model takes, judged by its last request; None before the first one."""
+        return None if self._pace is None else self._pace * tokens
 
     def __call__(self, premise: str, stories: Sequence[str]) -> list[Scored]:
         """Score stories.
@@ -47,8 +64,11 @@ class OneAtATime:
         Raises:
             ModelError: the scorer gave another number of rewards than it got stories.
         """
+        tokens = self.tokens(premise, stories)
         with self._lock:
+            begun = time.monotonic()
             rewards = list(self._scorer(premise, stories))
+            self._pace = (time.monotonic() - begun) / max(tokens, 1)
         if len(rewards) != len(stories):
             raise ModelError(f"{self.name}: {len(rewards)} rewards for {len(stories)} stories; this scorer is broken")
         return [as_scored(reward) for reward in rewards]

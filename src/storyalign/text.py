@@ -22,6 +22,7 @@ _WORD = re.compile(rf"[{_CJK_RANGES}]|[^\W_][^\s{_CJK_RANGES}]*")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f]")
 _LETTER = re.compile(r"[^\W\d_]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ASCII = re.compile("[\x00-\x7f]+")
 _LOWER = bytes(range(128)).lower() + bytes(range(128, 256))
@@ -113,6 +114,16 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
 def folded(text: str) -> str:
     """Return a text without its differences of case, width and composition (NFKC, case folding)."""
     return (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+
+
+def lone_surrogate(text: str) -> str | None:
+    r"""Return which half of a character stands alone in a text, and where, counted from 1; None if none does.
+
+    >>> lone_surrogate("ab\ud83d"), lone_surrogate("ab")
+    ('a lone surrogate, U+D83D, at character 3', None)
+    """
+    lone = _SURROGATE.search(text)
+    return lone and f"a lone surrogate, U+{ord(lone[0]):04X}, at character {lone.start() + 1}"
 
 
 def text_key(text: str) -> int:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import email.utils
 import json
-import re
 import time
 from dataclasses import dataclass
 from typing import Any
 
 from storyalign.errors import EndpointError
+from storyalign.text import lone_surrogate
 
 _TRY_AGAIN = {408, 409, 425, 429}
 _DEAD_END = {401, 402, 404, 405}
 _MOST_WORDS = 200
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,8 @@ def _read_message(message: dict[str, Any], finish: object, usage: object, max_to
         unusable = "the endpoint's content filter stopped the reply"
     elif message.get("refusal"):
         unusable = f"refused: {_printable(str(message['refusal']))}"
-    elif isinstance(content, str) and (lone := _SURROGATE.search(content)):
-        unusable = f"the reply holds a lone surrogate, U+{ord(lone[0]):04X}, at character {lone.start() + 1}"
+    elif isinstance(content, str) and (lone := lone_surrogate(content)):
+        unusable = f"the reply holds {lone}"
     if unusable:
         raise CallFailed(unusable, again=False, billed=True, unusable=True, usage=usage)
     if not isinstance(content, str) or not content.strip():
@@ -125,7 +124,7 @@ def _error_text(body: bytes) -> str:
 
 
 def _printable(text: str) -> str:
-    return _SURROGATE.sub("\ufffd", " ".join(text.split()))[:_MOST_WORDS]
+    return " ".join(text.split()).encode("utf-8", "replace").decode()[:_MOST_WORDS]
 
 
 def _retry_after(headers: dict[str, str]) -> float | None:

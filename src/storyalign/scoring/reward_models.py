@@ -11,7 +11,7 @@ import torch
 
 from storyalign._version import __version__
 from storyalign.errors import ModelError, RecipeError
-from storyalign.models.chat import Keep, template_digest
+from storyalign.models.chat import Keep, render_many, template_digest
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import DType, RewardModel, load_reward_model
 from storyalign.models.packed import enable, one_by_one, packed_rewards
@@ -96,6 +96,11 @@ class RewardModelScorer:
                 raise ModelError(f"{self.name}: story {row.candidate + 1} has no reward ({row.detail})")
             rewards.append(row.reward)
         return rewards
+
+    def tokens(self, premise: str, stories: Sequence[str]) -> list[int]:
+        """Return how many tokens the model reads of each story with its premise, after any cut."""
+        lengths = map(len, render_many(self.loaded.tokenizer, [(premise, story) for story in stories]))
+        return [n if self.max_length is None else min(n, self.max_length) for n in lengths]
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
         """Name the stories that do not fit, before any work is done.

@@ -53,8 +53,8 @@ def rehydrate(folder: Path, sources: Sequence[Path], out: Path) -> Rehydrated:
     if (older := original.get("digest_format", 1)) != DIGEST_FORMAT:
         raise DataError(
             f"{folder / ORIGINAL}: the original's digest has format {older}, this version of the kit computes format "
-            f"{DIGEST_FORMAT}, so the result could not be verified; rehydrate with the version of the kit that its card "
-            "names"
+            f"{DIGEST_FORMAT}, so the result could not be verified; rehydrate with the version of the kit that its "
+            "card names"
         )
     hidden = pq.read_table(pa.BufferReader(payload.read(TABLE))).to_pylist()
     texts = _find(sources, {digest for row in hidden for digest in _wanted(row)})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TABLE = "withheld/withheld-00000-of-00001.parquet"
 ORIGINAL = "withheld/original.json"
-"""What the dataset was before rows were withheld: its name, its digest with the digest's format, and the numbers of rows."""
+"""What the dataset was before rows were withheld: its name, its digest and the digest's format, numbers of rows."""
 
 TEXTS = ("prompt", "chosen", "rejected")
 CONFIG = "withheld"
