@@ -110,7 +110,7 @@ def test_agents_find_the_tool_and_call_it(address):
         (["a"], "A ranking needs at least 2 stories"),
         (["x" * 5_000_000, "b"], "Story A has 5,000,000 characters; at most 60,000"),
         (["a", "b \ud83d"], "Story B holds a lone surrogate, U+D83D, at character 3."),
-        (["a " * 29_000] * 4, "The model would read 58,000 tokens"),
+        (["a " * 29_000] * 4, "The model would read 58,001 tokens"),
     ],
 )
 def test_an_agent_gets_the_sentences_of_the_api(address, stories, message):

@@ -24,6 +24,9 @@ from storyalign.text import content_id, digest
 RE_ASKS = 2
 """How often a run asks again for a reply that cannot be read, each time with another seed where the judge has one."""
 
+_VOTES = "every order or none"
+"""How replies become rewards; part of the signature, so that rewards made by another rule are not taken for these."""
+
 
 class CostLimitError(StoryAlignError):
     """The cost limit stopped a run before all stories were judged."""
@@ -103,10 +106,11 @@ class JudgeScorer:
             "seed": endpoint.seed,
             "max_tokens": endpoint.max_tokens,
             "extra": dict(endpoint.extra or {}),
+            "votes": _VOTES,
             "storyalign": __version__,
         }
         self._settings = digest(endpoint.settings_digest(), mode, prompt.digest)
-        self.digest = digest(self._settings, __version__)
+        self.digest = digest(self._settings, _VOTES, __version__)
         self._asked = self._re_asked = self._reused = self._failed = self._unparsed = 0
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
