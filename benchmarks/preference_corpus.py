@@ -33,7 +33,7 @@ Words = np.ndarray[Any, np.dtype[np.object_]]
 
 
 def pairs(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Give raw rows of ``storyalign build story_preferences``, two to a premise, each premise in one split."""
+    """Yield raw rows of ``storyalign build story_preferences``, two to a premise, each premise in one split."""
     rng = np.random.default_rng(seed)
     draws = _draws(rng)
     names, shares = list(SHARES), np.cumsum(list(SHARES.values()))
@@ -81,7 +81,7 @@ def write_pairs(path: Path, count: int, seed: int = 0) -> Path:
 
 
 def _in_other_words(first: Path, number: int) -> Iterator[dict[str, Any]]:
-    """Give the pairs of a file with other letters in all words; number 0 gives them as they are."""
+    """Yield the pairs of a file with other letters in all words; number 0 gives them as they are."""
     others = list(ascii_lowercase) if number == 0 else np.random.default_rng(number).permutation(list(ascii_lowercase))
     letters = bytes.maketrans(
         (ascii_lowercase + ascii_uppercase).encode(), "".join([*others, *map(str.upper, others)]).encode()
@@ -97,7 +97,7 @@ def _length(rng: np.random.Generator) -> int:
 
 
 def _draws(rng: np.random.Generator) -> Words:
-    """Give words as often as they come: drawing one of these is faster than drawing by weight."""
+    """Return words as often as they come: drawing one of these is faster than drawing by weight."""
     made: dict[str, None] = dict.fromkeys(_SYLLABLES)
     while len(made) < _VOCABULARY:
         word = "".join(rng.choice(_SYLLABLES, rng.choice(4, p=(0.15, 0.45, 0.3, 0.1)) + 1))

@@ -62,7 +62,7 @@ def run(folder: Path, count: int) -> None:
 
 
 def _instances(corpus: Path, count: int) -> Iterator[dict[str, Any]]:
-    """Give a benchmark of StoryRMB's size; the corpus's story number 0, n / 10, 2n / 10, ... stands in it."""
+    """Yield a benchmark of StoryRMB's size; the corpus's story number 0, n / 10, 2n / 10, ... stands in it."""
     planted = itertools.islice(read_jsonl(corpus), 0, None, count // PLANTED)
     other = pairs(2 * INSTANCES, seed=1)
     for number in range(INSTANCES):

@@ -95,7 +95,7 @@ def rank(address: str, premise: str, stories: list[str]) -> Visit:
 
 
 def at_once(address: str, requests: list[tuple[str, list[str]]]) -> list[Visit]:
-    """Let each visitor ask at the same time; the visits come back in the order of the requests."""
+    """Send all visitors' requests at once; return the visits in the order of the requests."""
     with ThreadPoolExecutor(len(requests)) as visitors:
         return list(visitors.map(lambda request: rank(address, *request), requests))
 

@@ -265,7 +265,7 @@ def to_setting(text: str) -> Setting:
 
 
 def null_rewards(judged: Sequence[Judged]) -> Iterable[tuple[str, Rewards]]:
-    """Let scorers that cannot read score every group; they see the candidates in an order drawn from the group's id."""
+    """Return the rewards of the null scorers for every group; candidates come in an order drawn from the group's id."""
     for name, scorer in NULL_SCORERS.items():
         found: dict[str, list[float]] = {}
         for item in judged:

@@ -69,13 +69,13 @@ def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
 
 
 def interval(row: Row, group: str | None = None, name: str = "") -> tuple[float, float] | None:
-    """Give the 95% interval of the accuracy, overall or of one part."""
+    """Return the 95% interval of the accuracy, overall or of one part."""
     part = row.values if group is None else _part_of(row, group, name)
     return _pair(part.get("ci"))
 
 
 def column_interval(row: Row, key: str) -> tuple[float, float] | None:
-    """Give the 95% interval of the figure in a column."""
+    """Return the 95% interval of the figure in a column."""
     if key == "macro_accuracy":
         return _pair(row.values.get("macro_ci"))
     group = next((g for g, names in (("by_dimension", DIMENSIONS), ("by_source", SOURCES)) if key in names), None)
@@ -90,7 +90,7 @@ def _pair(ci: object) -> tuple[float, float] | None:
 
 
 def count(row: Row, key: str, group: str | None = None, name: str = "") -> int | None:
-    """Give a count such as ``n``; None where the row does not say it."""
+    """Return a count such as ``n``; None where the row does not say it."""
     part = row.values if group is None else _part_of(row, group, name)
     value = part.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -201,7 +201,7 @@ class ExploreTab:
         return self.view(replace(walk, picked=order[seat], tally=tally))
 
     def ask_model(self, walk: Walk) -> list[Any]:
-        """Let the Space's own model choose too, where nobody has published rewards for the set."""
+        """Score with the Space's own model too, where nobody has published rewards for the set."""
         instance = self.current(walk)
         if self.scorer is None or instance is None or walk.picked is None or self.rewards_of(walk.dataset):
             return [gr.skip()] * 4
@@ -236,22 +236,22 @@ class ExploreTab:
         return [walk, place, tally_html(walk.tally), open_html(instance, order, rewards, walk.picked)]
 
     def current(self, walk: Walk) -> Instance | None:
-        """Give the group that the visitor looks at."""
+        """Return the group that the visitor looks at."""
         if not walk.dataset or not walk.found:
             return None
         return self.set_of(walk.dataset).instances[walk.found[walk.at]]
 
     def set_of(self, dataset: str) -> EvaluationSet:
-        """Give a set by its name in the menu, or by its id on the Hub."""
+        """Return a set by its name in the menu, or by its id on the Hub."""
         return self.sets[dataset] if dataset in self.sets else self.visitors.load(dataset)
 
     def rewards_of(self, dataset: str) -> Mapping[str, Rewards]:
-        """Give the published rewards of a set, by scorer."""
+        """Return the published rewards of a set, by scorer."""
         known = self.sets.get(dataset)
         return self.published.get(known.digest, {}) if known is not None and known.digest else {}
 
     def group_rewards(self, dataset: str, instance: Instance) -> dict[str, Sequence[float | None]]:
-        """Give the published rewards of one group, by scorer."""
+        """Return the published rewards of one group, by scorer."""
         return {name: own[instance.id] for name, own in self.rewards_of(dataset).items() if instance.id in own}
 
 

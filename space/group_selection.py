@@ -27,7 +27,7 @@ class Wish:
 
 
 def select(instances: Sequence[Instance], wish: Wish) -> list[int]:
-    """Give the places of the wanted groups, in the wanted order."""
+    """Return the places of the wanted groups, in the wanted order."""
     words = wish.words.strip().casefold()
     found = [
         place
@@ -44,7 +44,7 @@ def select(instances: Sequence[Instance], wish: Wish) -> list[int]:
 
 
 def margin(rewards: Sequence[float | None] | None) -> float:
-    """Give the chosen story's reward minus the best other one; infinity where a reward is missing.
+    """Return the chosen story's reward minus the best other one; infinity where a reward is missing.
 
     >>> margin([1.0, 0.5, 2.0])
     -1.0

@@ -116,7 +116,7 @@ def _instance(row: Mapping[str, object], number: int) -> Instance:
 
 
 def menu(sets: Sequence[EvaluationSet]) -> list[str]:
-    """Give the names for the dropdown, made different where two sets share one."""
+    """Return the names for the dropdown, made different where two sets share one."""
     names: list[str] = []
     for group in sets:
         names.append(group.name if group.name not in names else f"{group.name} ({len(names) + 1})")

@@ -57,7 +57,7 @@ def rank_request(scorer: OneAtATime, limits: Limits, premise: str, stories: list
 
 
 def filled(boxes: Sequence[str | None], names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Give the stories of the boxes that hold something, and their names."""
+    """Return the stories of the boxes that hold something, and their names."""
     pairs = [(box, name) for box, name in zip(boxes, names, strict=True) if box and box.strip()]
     return [story for story, _ in pairs], [name for _, name in pairs]
 
@@ -186,7 +186,7 @@ class RankTab:
         ).then(None, js=SHOW_OPINION)
 
     def before_asking(self) -> str:
-        """Say where texts go before the judge is asked."""
+        """Return where texts go before the judge is asked."""
         assert self.judge is not None
         return (
             f'<p class="sa-facts">The idea and the stories are then sent to {text(self.judge.endpoint.model)}, a '

@@ -75,7 +75,7 @@ def rank_stories(
 
 
 def win_probability(reward: float, other: float) -> float:
-    """Give the Bradley-Terry probability that the first story is preferred: the sigmoid of the difference."""
+    """Return the Bradley-Terry probability that the first story is preferred: the sigmoid of the difference."""
     difference = reward - other
     if difference < 0:
         return 1.0 - win_probability(other, reward)
@@ -83,7 +83,7 @@ def win_probability(reward: float, other: float) -> float:
 
 
 def find_warnings(stories: Sequence[RankedStory]) -> list[str]:
-    """Say what a reader should know before trusting the order; names of stories stand as they were given."""
+    """Return what a reader should know before trusting the order; names of stories stand as they were given."""
     placed = [story for story in stories if story.place is not None]
     warnings = []
     if same_text := _same_text(stories):
@@ -107,7 +107,7 @@ def find_warnings(stories: Sequence[RankedStory]) -> list[str]:
 
 
 def length_order(placed: Sequence[RankedStory]) -> str | None:
-    """Say ``longest`` or ``shortest`` where sorting by words alone gives the same order, else None.
+    """Return ``longest`` or ``shortest`` where sorting by words alone gives the same order, else None.
 
     Two stories are always in one of the two orders, so there only ``longest`` is worth a warning.
     """

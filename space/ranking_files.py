@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def ranking_row(story: RankedStory) -> dict[str, Any]:
-    """Give one story of a ranking as plain values."""
+    """Return one story of a ranking as plain values."""
     return {
         "place": story.place,
         "name": story.name,

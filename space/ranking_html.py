@@ -116,7 +116,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def _in_hundred(probability: float) -> str:
-    """Say a probability as a count, never as certainty.
+    """Return a probability as a count, never as certainty.
 
     >>> _in_hundred(0.714), _in_hundred(0.9999), _in_hundred(0.5)
     ('71 times in 100', 'more than 99 times in 100', '50 times in 100')

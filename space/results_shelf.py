@@ -81,7 +81,7 @@ def read_results(places: Iterable[str | Path], sets: Sequence[EvaluationSet]) ->
 
 
 def result_places(settings: Mapping[str, str]) -> list[str]:
-    """Say where results are: ``STORYALIGN_RESULTS`` (by commas), else the folder around a model that was just trained.
+    """Return where results are: ``STORYALIGN_RESULTS`` (by commas), else the folder around a model just trained.
 
     Args:
         settings: environment variables.
@@ -92,7 +92,7 @@ def result_places(settings: Mapping[str, str]) -> list[str]:
 
 
 def published(boards: Sequence[Board]) -> dict[str, dict[str, Mapping[str, list[float | None]]]]:
-    """Give the verified rewards of models and judges: digest of the set -> scorer -> instance id -> rewards."""
+    """Return the verified rewards of models and judges: digest of the set -> scorer -> instance id -> rewards."""
     return {
         board.digest: {
             row.name: board.scored[row.name].rewards

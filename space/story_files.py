@@ -105,7 +105,7 @@ def _read_rows(path: Path, limits: Limits) -> Dropped:
 
 
 def _group(line: Line) -> list[tuple[str, str]] | None:
-    """Give (name, story) for a row that holds several stories, None for a row that holds one."""
+    """Return (name, story) for a row that holds several stories, None for a row that holds one."""
     row = line.row
     if "chosen" in row:
         rejected = row.get("rejected")

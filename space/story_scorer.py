@@ -32,7 +32,7 @@ class StoryScorer(Protocol):
     """
 
     def __call__(self, premise: str, stories: Sequence[str]) -> Sequence[Any]:
-        """Give one reward a story: a number, None, or an object with the fields of ``Scored``."""
+        """Return one reward a story: a number, None, or an object with the fields of ``Scored``."""
         ...
 
 

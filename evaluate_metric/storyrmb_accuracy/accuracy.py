@@ -95,7 +95,7 @@ def top1_report(
 
 
 def chosen_places(rewards: Sequence[float | None] | None, reference: int) -> int | None:
-    """Say how many candidates share the top with the chosen one, itself included.
+    """Return how many candidates share the top with the chosen one, itself included.
 
     Returns:
         1 for a clear win, k for a tie of k at the top, 0 when another candidate is higher, None when a reward is
@@ -148,7 +148,7 @@ def by_name(
 
 
 def wilson_interval(proportion: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Give Wilson's score interval (without continuity correction) of a proportion of ``n`` trials.
+    """Return Wilson's score interval (without continuity correction) of a proportion of ``n`` trials.
 
     Raises:
         ValueError: there is no trial, or the proportion lies outside 0 to 1.
@@ -189,7 +189,7 @@ def macro_average(parts: Sequence[dict[str, Any]]) -> tuple[float | None, list[f
 
 
 def chance(sizes: Sequence[int]) -> float | None:
-    """Give the accuracy expected from drawing: the mean of 1 / candidates.
+    """Return the accuracy expected from drawing: the mean of 1 / candidates.
 
     >>> chance([4, 4, 2])
     0.3333333333333333

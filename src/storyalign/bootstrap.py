@@ -53,7 +53,7 @@ def premise_totals(columns: Floats, premises: Sequence[str], draws: int = DRAWS,
 
 @lru_cache(maxsize=16)  # the scorers of a table share their premises, so they share their draws
 def _counts(n_premises: int, draws: int, seed: int, start: int) -> NDArray[np.int32]:
-    """Say how often each draw has each premise, shape (draws, premises)."""
+    """Return how often each draw has each premise, shape (draws, premises)."""
     drawn = np.random.default_rng([seed, start]).multinomial(
         n_premises, np.full(n_premises, 1 / n_premises), size=draws
     )

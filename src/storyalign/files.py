@@ -95,7 +95,7 @@ def read_jsonl(path: str | Path) -> Iterator[Line]:
 
 
 def _why_no_json(data: bytes, error: orjson.JSONDecodeError) -> str:
-    """Say what kind of file this seems to be, and what to do about it."""
+    """Return what kind of file this seems to be, and what to do about it."""
     if data.startswith(b"\x1f\x8b"):
         return "the file is compressed; unpack it with gunzip"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -171,7 +171,7 @@ def writing(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; it takes the place of ``path`` only if the block ends without an error.
+    """Yield a temporary path beside ``path``; it takes the place of ``path`` only if the block ends without an error.
 
     A link is followed. What is no regular file, as ``/dev/stdout`` or a named pipe, stays and gets the bytes.
 
@@ -222,7 +222,7 @@ def write_jsonl(path: str | Path, rows: Iterable[dict[str, Any]]) -> int:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Give a temporary folder beside ``path``; it takes the place of ``path`` only if the block ends without an error.
+    """Yield a temporary folder beside ``path``; it takes the place of ``path`` only if the block ends without an error.
 
     An older folder there stays whole until then.
 

@@ -68,7 +68,7 @@ def consistency_figures(verdicts: Sequence[Verdict]) -> list[Figure]:
 
 
 def alpha(units: Units, level: Level) -> float | None:
-    """Give Krippendorff's alpha.
+    """Return Krippendorff's alpha.
 
     Args:
         units: values by unit and annotator; units with one value alone say nothing.

@@ -101,7 +101,7 @@ class AnnotationApp:
         return app
 
     def sign_in(self, name: str) -> list[Any]:
-        """Let somebody in, or say why not."""
+        """Sign a person in, or return why not."""
         name = " ".join((name or "").split())[:MOST_NAME]
         if not name:
             return self._stay_out("Type your name, then press Start.")
@@ -124,7 +124,7 @@ class AnnotationApp:
         return self._stay_out("")
 
     def show(self, annotator: Annotator | None) -> list[Any]:
-        """Give the annotator's group, or say why there is none."""
+        """Return the annotator's group, or say why there is none."""
         if annotator is None:
             return ["", "", "", gr.update(visible=False)]
         claim = self.store.claim_next(annotator)

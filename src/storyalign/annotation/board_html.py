@@ -64,7 +64,7 @@ def token_of(claim: Claim) -> str:
 
 
 def finished_html(judged: int, *, senior: bool, empty: bool, waiting: int) -> str:
-    """Say why there is no group: the store is empty, or nothing is left for this person."""
+    """Return why there is no group: the store is empty, or nothing is left for this person."""
     if empty:
         return message("empty", "There are no groups yet", "Add some: storyalign annotate TASKS.jsonl --store ...")
     if senior:

@@ -22,7 +22,7 @@ def dashboard_html(progress: Progress, you: str | None = None) -> str:
 
 
 def seconds_text(seconds: float | None) -> str:
-    """Say a time as people do.
+    """Return a time as people write it.
 
     >>> seconds_text(42.4), seconds_text(605), seconds_text(None)
     ('42 s', '10 min 5 s', '–')
@@ -34,7 +34,7 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def figure_text(figure: Figure) -> tuple[str, str]:
-    """Give value and 95% interval as text."""
+    """Return value and 95% interval as text."""
     if figure.value is None:
         return "not defined", "all values are equal"
     if figure.low is None or figure.high is None:

@@ -47,7 +47,7 @@ def letter(seat: int) -> str:
 
 
 def seats_of(task: Task, annotator: str, kind: Kind) -> tuple[int, ...]:
-    """Give the candidate of each seat, as this annotator sees the group; when it comes back it is shuffled anew."""
+    """Return the candidate of each seat, as this annotator sees the group; when it comes back it is shuffled anew."""
     return deal(len(task.stories), annotator, kind, task.id)
 
 

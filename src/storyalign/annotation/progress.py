@@ -63,7 +63,7 @@ def progress_of(store: Store) -> Progress:
 
 
 def settled_groups(tasks: Sequence[Task], verdicts: Sequence[Verdict], needed: int) -> list[Settled]:
-    """Give what is settled, in the order of the tasks."""
+    """Return what is settled, in the order of the tasks."""
     own = _by_task(verdicts)
     return [settled for task in tasks if (settled := settle(task, own[task.id], needed)) is not None]
 

@@ -42,7 +42,7 @@ class Settled:
 
 
 def state_of(task: Task, verdicts: Sequence[Verdict], needed: int) -> State:
-    """Say where a group stands: ``verdicts`` are its own, oldest first."""
+    """Return where a group stands: ``verdicts`` are its own, oldest first."""
     if settle(task, verdicts, needed) is not None:
         return "settled"
     return "disputed" if len(_independent(verdicts, needed)) == needed else "open"
@@ -83,7 +83,7 @@ def settle(task: Task, verdicts: Sequence[Verdict], needed: int) -> Settled | No
 
 
 def tau(one: Sequence[int], other: Sequence[int]) -> float:
-    """Give Kendall's tau of two orders without ties over the same stories (Eq. 1), -1 to 1; one story agrees.
+    """Return Kendall's tau of two orders without ties over the same stories (Eq. 1), -1 to 1; one story agrees.
 
     >>> tau([0, 1, 2, 3], [1, 0, 2, 3])
     0.6666666666666666

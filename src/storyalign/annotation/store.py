@@ -149,31 +149,31 @@ class Store:
             return _settings(db)
 
     def key_of(self, name: str) -> str:
-        """Give the key of a person: the same name, however spaced and cased, has the same key in one store."""
+        """Return the key of a person: the same name, however spaced and cased, has the same key in one store."""
         with self._reading() as db:
             salt: str = db.execute("SELECT value FROM settings WHERE name = 'salt'").fetchone()[0]
         digest = hmac.digest(bytes.fromhex(salt), _plain(name).encode(), "sha256").hex()
         return f"annotator-{digest[:12]}"
 
     def sign_in(self, name: str, role: Role = "annotator") -> Annotator:
-        """Let a person in; a role once given stays, but an annotator may become a senior."""
+        """Sign a person in; a role once given stays, but an annotator may become a senior."""
         key = self.key_of(name)
         with self._changing() as db:
             self._let_in(db, key, " ".join(name.split()), role)
             return Annotator(key, db.execute("SELECT role FROM annotators WHERE key = ?", (key,)).fetchone()[0])
 
     def name_senior(self, key: str) -> None:
-        """Let somebody who is known by a key, from another store, settle disputes."""
+        """Make a person known by a key of another store a senior, who settles disputes."""
         with self._changing() as db:
             self._let_in(db, key, None, "senior")
 
     def names(self) -> dict[str, str]:
-        """Give key -> name of those who signed in here; imported keys have no name."""
+        """Return key -> name of those who signed in here; imported keys have no name."""
         with self._reading() as db:
             return dict(db.execute("SELECT key, name FROM annotators WHERE name IS NOT NULL ORDER BY key"))
 
     def roles(self) -> dict[str, Role]:
-        """Give key -> role of everybody with a name or a verdict here."""
+        """Return key -> role of everybody with a name or a verdict here."""
         with self._reading() as db:
             return dict(db.execute("SELECT key, role FROM annotators ORDER BY key"))
 
@@ -192,29 +192,29 @@ class Store:
         return Counts(groups, groups - complete, judged)
 
     def task(self, task_id: str) -> Task | None:
-        """Give one group."""
+        """Return one group."""
         with self._reading() as db:
             row = db.execute("SELECT row FROM tasks WHERE id = ?", (task_id,)).fetchone()
         return None if row is None else Task.from_row(json.loads(row[0]))
 
     def tasks(self) -> list[Task]:
-        """Give all groups in the order of the file."""
+        """Return all groups in the order of the file."""
         with self._reading() as db:
             return [Task.from_row(json.loads(row)) for (row,) in db.execute("SELECT row FROM tasks ORDER BY place")]
 
     def verdicts(self) -> list[Verdict]:
-        """Give all verdicts, oldest first."""
+        """Return all verdicts, oldest first."""
         with self._reading() as db:
             return [_verdict(row) for (row,) in db.execute("SELECT row FROM verdicts ORDER BY number")]
 
     def verdicts_on(self, task_id: str) -> list[Verdict]:
-        """Give the verdicts on one group, oldest first."""
+        """Return the verdicts on one group, oldest first."""
         with self._reading() as db:
             found = db.execute("SELECT row FROM verdicts WHERE task = ? ORDER BY number", (task_id,)).fetchall()
         return [_verdict(row) for (row,) in found]
 
     def claim_next(self, annotator: Annotator) -> Claim | None:
-        """Give the group that the annotator has open, or hand out the next one; None where there is none.
+        """Return the group that the annotator has open, or hand out the next one; None where there is none.
 
         Finding and claiming are one transaction, so two people never get the last free place of a group.
         """
@@ -354,7 +354,7 @@ def _settings(db: sqlite3.Connection) -> Settings:
 
 
 def _standings(db: sqlite3.Connection, needed: int, role: Role) -> Iterator[Standing]:
-    """Give the groups that may be handed out to a role; stories are read only where a dispute must be told."""
+    """Yield the groups that may be handed out to a role; stories are read only where a dispute must be told."""
     verdicts: dict[str, list[Verdict]] = defaultdict(list)
     for (row,) in db.execute("SELECT row FROM verdicts WHERE kind != 'check' ORDER BY number"):
         verdict = _verdict(row)

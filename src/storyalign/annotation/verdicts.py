@@ -85,7 +85,7 @@ class Verdict:
 
 
 def problems(task: Task, answer: Answer, opened: Collection[int] | None = None) -> list[str]:
-    """Say what keeps an answer from being a verdict; nothing when it is whole.
+    """Return what keeps an answer from being a verdict; nothing when it is whole.
 
     Args:
         task: the group.

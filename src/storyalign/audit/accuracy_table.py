@@ -102,7 +102,7 @@ class TableAudit:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         rows = [row._asdict() for row in self.rows]
         cells = [cell._asdict() for cell in self.impossible]
         return {**asdict(self), "rows": rows, "impossible": cells, "summary": self.summary}
@@ -182,7 +182,7 @@ def _audit_row(row: PrintedRow, sizes: Mapping[str, int]) -> AuditedRow:
 
 
 def _unit(printed: Decimal) -> Fraction:
-    """Give the unit of the last printed digit."""
+    """Return the unit of the last printed digit."""
     exponent = printed.as_tuple().exponent
     return Fraction(1, 10**-exponent) if isinstance(exponent, int) and exponent < 0 else Fraction(1)
 
@@ -233,7 +233,7 @@ _AVERAGES = {"average", "avg", "mean", "overall", "micro", "macro", "accuracy", 
 
 
 def paper_table(name: str) -> list[PrintedRow]:
-    """Give a table that ships with the kit, ``paper:1`` or ``paper:2``."""
+    """Return a table that ships with the kit, ``paper:1`` or ``paper:2``."""
     text = files(__package__).joinpath("tables", PAPER_TABLES[name]).read_text("utf-8")
     return read_table(text, name)
 

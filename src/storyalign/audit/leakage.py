@@ -83,7 +83,7 @@ class LeakageReport:
                 shown.append(leak)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the report as a JSON-ready object."""
+        """Return the report as a JSON-ready object."""
         return {
             "pairs": self.pairs,
             "leaking": self.leaking,

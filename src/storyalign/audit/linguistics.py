@@ -74,7 +74,7 @@ class Described:
     measures: dict[str, Measure]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
 
@@ -188,7 +188,7 @@ def _premises(sums: Floats, column: int) -> int:
 
 
 def _figure(totals: Floats, column: int) -> tuple[Floats, Floats]:
-    """Give a measure of the selection and of the baseline, each of shape (draws,)."""
+    """Return a measure of the selection and of the baseline, each of shape (draws,)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         if column < len(MEASURES):
             at = 2 * column

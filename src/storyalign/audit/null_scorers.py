@@ -65,14 +65,14 @@ NULL_SCORERS: Mapping[str, NullScorer] = MappingProxyType(
 
 
 def shown_order(instance: Instance) -> list[int]:
-    """Give the candidates in the order in which a null scorer sees them, drawn from the id."""
+    """Return the candidates in the order in which a null scorer sees them, drawn from the id."""
     order = list(range(len(instance.stories)))
     random.Random(digest("order of the stories", instance.id)).shuffle(order)
     return order
 
 
 def null_rewards(name: str, instance: Instance) -> list[float]:
-    """Let one null scorer score one instance.
+    """Return one null scorer's rewards for one instance.
 
     Returns:
         Rewards in the order of ``instance.stories``.

@@ -72,12 +72,12 @@ class PairCues:
         return int(chosen[0]), int(rejected[0])
 
     def rules(self, construction: str) -> list[CueRule]:
-        """Give the rules of one construction, in the order of ``CUES``."""
+        """Return the rules of one construction, in the order of ``CUES``."""
         n, more, ties = self.pairs[construction], self.more[construction], self.ties[construction]
         return [CueRule(cue, n, (more[cue] + ties[cue] / 2) / n, ties[cue]) for cue in CUES] if n else []
 
     def to_json(self) -> dict[str, Any]:
-        """Give all rules as a JSON-ready object."""
+        """Return all rules as a JSON-ready object."""
         return {
             name: [
                 {"rule": r.rule, "accuracy": r.best, "ci": list(r.interval), "n": r.n, "n_ties": r.ties}

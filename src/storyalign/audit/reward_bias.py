@@ -133,7 +133,7 @@ def _length_matched(
 
 
 def _side(chosen: int, rejected: int) -> int:
-    """Say whether the rejected story is shorter (-1), as long within the tolerance (0), or longer (1)."""
+    """Return whether the rejected story is shorter (-1), as long within the tolerance (0), or longer (1)."""
     difference = rejected - chosen
     return 0 if abs(difference) <= TOLERANCE * chosen else 1 if difference > 0 else -1
 

@@ -60,7 +60,7 @@ class ShortcutReport:
     """One sentence for each shortcut found; empty for a clean set."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
 

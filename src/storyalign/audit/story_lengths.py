@@ -66,7 +66,7 @@ class DatasetLengths:
         return ", ".join([*self.corpora, *made])
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         spreads = {k: v._asdict() if v else None for k, v in (("words", self.words), ("tokens", self.tokens))}
         return {**asdict(self), **spreads, "sources": self.sources}
 

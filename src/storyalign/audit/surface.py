@@ -32,12 +32,12 @@ def surface_cues(story: str, language: str = "en") -> Surface:
 
 
 def sentence_lengths(story: str, language: str = "en") -> list[int]:
-    """Give the words of each sentence, in order, sentences without a word left out."""
+    """Return the words of each sentence, in order, sentences without a word left out."""
     return [n for sentence in split_sentences(story, language) if (n := count_words(sentence))]
 
 
 def burstiness(lengths: Sequence[int]) -> float:
-    """Give the coefficient of variation of sentence lengths: population standard deviation over mean, 0 or more.
+    """Return the coefficient of variation of sentence lengths: population standard deviation over mean, 0 or more.
 
     0 means that all sentences are equally long; one sentence, or none, does not vary either.
 
@@ -51,7 +51,7 @@ def burstiness(lengths: Sequence[int]) -> float:
 
 
 def kurtosis(lengths: Sequence[int]) -> float | None:
-    """Give the population excess kurtosis of sentence lengths (Eq. 6), -2 or more; 0 for a normal distribution.
+    """Return the population excess kurtosis of sentence lengths (Eq. 6), -2 or more; 0 for a normal distribution.
 
     Returns:
         None with fewer than 4 sentences, or where all are equally long.
@@ -70,7 +70,7 @@ def kurtosis(lengths: Sequence[int]) -> float | None:
 
 
 def prompt_overlap(premise: str, story: str) -> float:
-    """Give the share of the premise's different words that the story uses, 0 to 1; 0 for a premise without words.
+    """Return the share of the premise's different words that the story uses, 0 to 1; 0 for a premise without words.
 
     >>> prompt_overlap("A lost dog returns", "The dog was lost.")
     0.5

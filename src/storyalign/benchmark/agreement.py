@@ -33,7 +33,7 @@ def kendall_tau(one: ArrayLike, other: ArrayLike, variant: Variant = "a") -> Flo
 
 
 def mean_tau(scores: ArrayLike, variant: Variant = "a", min_judges: int = 2) -> Floats:
-    """Give the mean of tau over all pairs of judges (Eq. 2), for all groups at once.
+    """Return the mean of tau over all pairs of judges (Eq. 2), for all groups at once.
 
     The sum over pairs of judges comes out of two sums over judges, so the work grows with judges, not with their pairs.
 
@@ -89,13 +89,13 @@ def tied_pairs(scores: ArrayLike) -> NDArray[np.int64]:
 
 
 def complete_rankings(scores: ArrayLike) -> NDArray[np.bool_]:
-    """Say which judges scored every candidate: shape (..., judges) of scores of shape (..., judges, candidates)."""
+    """Return which judges scored every candidate: shape (..., judges) of scores of shape (..., judges, candidates)."""
     complete: NDArray[np.bool_] = np.all(np.isfinite(np.asarray(scores, dtype=np.float64)), axis=-1)
     return complete
 
 
 def _signs(scores: Floats) -> Floats:
-    """Say for each pair of candidates which one is higher: 1, 0 or -1, and 2 where a score is missing."""
+    """Return for each pair of candidates which one is higher: 1, 0 or -1, and 2 where a score is missing."""
     first, second = np.triu_indices(scores.shape[-1], k=1)
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(np.sign(scores[..., first] - scores[..., second]), nan=2.0)

@@ -66,17 +66,17 @@ def categorize(
 
 
 def mean_gap(chosen: Scores, rejected: Sequence[Scores], dimension: str) -> float:
-    """Give the chosen story's lead over the mean of the rejected ones (Eq. 3)."""
+    """Return the chosen story's lead over the mean of the rejected ones (Eq. 3)."""
     return chosen[dimension] - _mean([story[dimension] for story in rejected])
 
 
 def margin(chosen: Scores, rejected: Sequence[Scores], dimension: str) -> float:
-    """Give the chosen story's lead over the best rejected one (Eq. 4)."""
+    """Return the chosen story's lead over the best rejected one (Eq. 4)."""
     return chosen[dimension] - max(story[dimension] for story in rejected)
 
 
 def variance(rejected: Sequence[Scores], dimension: str) -> float:
-    """Give the population variance of the rejected stories' scores (Eq. 5)."""
+    """Return the population variance of the rejected stories' scores (Eq. 5)."""
     scores = [story[dimension] for story in rejected]
     mean = _mean(scores)
     return _mean([(score - mean) ** 2 for score in scores])

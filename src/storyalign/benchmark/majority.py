@@ -55,7 +55,7 @@ def majority_scores(overall: ArrayLike, mode: Mode = "mean", min_judges: int = 3
 
 
 def ranking_of(scores: Sequence[float]) -> tuple[int, ...]:
-    """Give the candidates from best to worst; equal ones stay in the order they came in.
+    """Return the candidates from best to worst; equal ones stay in the order they came in.
 
     Raises:
         ValueError: a score is NaN.

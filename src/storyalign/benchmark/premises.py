@@ -139,7 +139,7 @@ def seeds_of(calls: Iterable[Row]) -> Iterator[Row]:
 
 
 def enrich_step(recipe: Recipe) -> Step:
-    """Give a seed a person, a place and a time."""
+    """Return a seed a person, a place and a time."""
     prompt = load_prompt("enrich_premise")
     return _rewriting("enriching", prompt.name, "seed", "plain", recipe, lambda row: {})
 

@@ -161,7 +161,7 @@ class Recipe:
             raise RecipeError(f"ratings.min_judges: expected 2 to {len(self.ratings.judges)}")
 
     def seed_for(self, *parts: str) -> int:
-        """Give the seed of one call: the same for the same recipe and parts, another for others."""
+        """Return the seed of one call: the same for the same recipe and parts, another for others."""
         return int(digest(str(self.seed), *parts)[:8], 16) % 2**31
 
 

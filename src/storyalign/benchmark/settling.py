@@ -88,7 +88,7 @@ def task_of(group: Row, route: Row) -> Row:
 
 
 def settle(route: Row, verdict: Mapping[str, Any] | None, recipe: Recipe) -> Row | Dropped:
-    """Give the final ranking of a group, or why it has none.
+    """Return the final ranking of a group, or why it has none.
 
     Args:
         route: a row of ``routes_of``.

@@ -68,7 +68,7 @@ def print_duels(out: Console, name: str, result: HeadToHead, notes: Sequence[str
 
 
 def agreement_line(agreement: Agreement, rankings: HumanRankings) -> str:
-    """Say whose order it is, and how far the annotators agree."""
+    """Return whose order it is, and how far the annotators agree."""
     n = len(agreement.annotators)
     line = f"reference: {rankings.source}"
     if not rankings.is_stored:

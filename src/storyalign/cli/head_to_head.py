@@ -55,7 +55,7 @@ def head_to_head(
     split: Split = None,
     options: ScoringOptions = DEFAULTS,
 ) -> None:
-    """Let scorers meet; the help text stands in ``register``."""
+    """Compare scorers head to head; the help text stands in ``register``."""
     *scorers, data_name = paths
     if len(scorers) < 2:
         raise RecipeError("head-to-head needs two scorers or more, and then the data")

@@ -82,7 +82,7 @@ def _person_keys() -> PersonKeys:
 
 
 def author_key(name: str) -> str:
-    """Give the key of an author; the salt is read, or made, when the first one comes."""
+    """Return the key of an author; the salt is read, or made, when the first one comes."""
     return _person_keys().key(name)
 
 

@@ -254,7 +254,7 @@ def benchmark(
 
 
 def _official(rows: Iterable[Instance], files: list[Path]) -> Iterator[Instance]:
-    """Give the rows, and fail after the last one unless they are StoryRMB in the paper's numbers."""
+    """Yield the rows, and fail after the last one unless they are StoryRMB in the paper's numbers."""
     from storyalign.hub.build.row_checks import check_official_size
     from storyalign.records import BadRow
 

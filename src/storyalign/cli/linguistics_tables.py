@@ -29,7 +29,7 @@ _COLUMNS = {
 
 
 def row_name(row: Described) -> str:
-    """Say which stories a row is about."""
+    """Return which stories a row is about."""
     what = {"right": " (on right choices)", "wrong": " (on wrong choices)", "gold": " (chosen stories)"}
     return label(row.name) + what.get(row.kind, "")
 

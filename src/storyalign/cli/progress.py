@@ -47,7 +47,7 @@ class ScoringProgress:
         return self._tokens / max(time.monotonic() - self._begun, 1e-9)
 
     def begin(self, stories: int, characters: int) -> None:
-        """Say how much there is to do."""
+        """Set the total."""
         self._stories, self._begun = stories, time.monotonic()
         self._progress.update(self._task, total=characters, stories=f"0/{stories}")
 

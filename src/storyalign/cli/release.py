@@ -253,7 +253,7 @@ def _kit_folder(name: str) -> Path:
 
 
 def _part(name: str, given: Path | None, default: Path) -> Path | None:
-    """Give the folder of a part. One that somebody named must be there; a default one that is not is left out."""
+    """Return the folder of a part. One that somebody named must be there; a default one that is not is left out."""
     if given is not None:
         return None if given == Path("none") else given
     if default.is_dir():

@@ -35,6 +35,6 @@ def new_table(first: str, *numbers: str) -> Table:
 
 
 def shorten(text: str, most: int = 70) -> str:
-    """Give the beginning of a text in one line."""
+    """Return the beginning of a text in one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -40,7 +40,7 @@ class Clear:
     """Criterion -> dimension, for criteria that mean the same."""
 
     def better(self, one: Candidate, other: Candidate, same_raters: bool) -> bool:
-        """Say whether the first is clearly better."""
+        """Return whether the first is clearly better."""
         gap = one.scores[self.score] - other.scores[self.score]
         if gap <= TOLERANCE or gap < self.min_margin - TOLERANCE:
             return False
@@ -48,7 +48,7 @@ class Clear:
 
 
 def agreement(one: Candidate, other: Candidate, score: str, same_raters: bool) -> float:
-    """Give the share of raters, or of pairs of ratings, for the first story against the second; a tie counts half."""
+    """Return the share of raters, or of pairs of ratings, for the first story against the second; a tie counts half."""
     a, b = one.ratings[score], other.ratings[score]
     compared = zip(a, b, strict=True) if same_raters and len(a) == len(b) else itertools.product(a, b)
     points = [1.0 if x > y else 0.5 if x == y else 0.0 for x, y in compared]
@@ -88,7 +88,7 @@ def draw_instances(group: JudgedGroup, clear: Clear, seed: int = 0) -> tuple[lis
 
 
 def draw_pairs(group: JudgedGroup, clear: Clear) -> tuple[list[PreferencePair], Counter[str]]:
-    """Give every pair of stories of which one is clearly better, and what was left out."""
+    """Return every pair of stories of which one is clearly better, and what was left out."""
     pool, dropped = _usable(group, clear)
     pairs = [
         _pair(group, one, other)
@@ -101,7 +101,7 @@ def draw_pairs(group: JudgedGroup, clear: Clear) -> tuple[list[PreferencePair], 
 
 
 def mean_tau(candidates: Sequence[Candidate], score: str) -> float | None:
-    """Give the mean of Kendall's tau-a over all pairs of raters (Eq. 1 and 2, with people in the place of judges).
+    """Return the mean of Kendall's tau-a over all pairs of raters (Eq. 1 and 2, with people in the place of judges).
 
     Returns:
         From -1 to 1; None with fewer than two raters.
@@ -118,7 +118,7 @@ def _tau(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _usable(group: JudgedGroup, clear: Clear) -> tuple[list[Candidate], Counter[str]]:
-    """Give the rated stories with a text, each once, cleaned by the reader before."""
+    """Return the rated stories with a text, each once, cleaned by the reader before."""
     dropped, pool = Counter[str](), dict[str, Candidate]()
     for candidate in group.candidates:
         if clear.score not in candidate.scores:

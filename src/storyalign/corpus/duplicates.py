@@ -114,7 +114,7 @@ class TextIndex:
         self._add(key, self._signed(text))
 
     def find(self, text: str | Signature) -> Match | None:
-        """Give the text that is most like this one: the exact duplicate, else the most similar near duplicate.
+        """Return the text that is most like this one: the exact duplicate, else the most similar near duplicate.
 
         Among equals the one that was added first.
         """
@@ -131,7 +131,7 @@ class TextIndex:
         return found + [Match(self._keys[n], min(s, 0.999)) for n, s in similar if s >= self._threshold]
 
     def find_or_add(self, key: str, text: str | Signature) -> Match | None:
-        """Give the most similar text that was added before; without one, remember this text and give None."""
+        """Return the most similar text that was added before; without one, remember this text and give None."""
         signature = self._signed(text)
         match = self._find(signature)
         if match is None:
@@ -162,7 +162,7 @@ class TextIndex:
 
 
 def comparable_words(text: str) -> list[str]:
-    """Give the words by which texts are compared: lower case, no punctuation, a CJK character is a word.
+    """Return the words by which texts are compared: lower case, no punctuation, a CJK character is a word.
 
     >>> comparable_words("It was n't `` late '' .") == comparable_words("It wasn’t “late”.")
     True
@@ -191,7 +191,7 @@ def comparable_words(text: str) -> list[str]:
 
 
 def runs_of_words(text: str) -> set[str]:
-    """Give the runs of three words by which similarity is measured; a shorter text is one run."""
+    """Return the runs of three words by which similarity is measured; a shorter text is one run."""
     return set(_runs(comparable_words(text)))
 
 

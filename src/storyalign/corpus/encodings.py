@@ -144,6 +144,6 @@ def _guess(lines: Iterable[bytes]) -> list[Encoding]:
 
 
 def _stands_alone(data: bytes) -> bool:
-    """Tell whether most bytes beyond ASCII stand alone, as accents and quotation marks of Western text do."""
+    """Return whether most bytes beyond ASCII stand alone, as accents and quotation marks of Western text do."""
     runs = re.findall(rb"[\x80-\xff]+", data)
     return 2 * sum(len(run) == 1 for run in runs) > sum(map(len, runs))

@@ -195,7 +195,7 @@ def _from_groups(path: Path, best: Best, needs_gold: bool, every_story: bool) ->
 
 
 def _why(groups: list[JudgedGroup], ordered: list[Ordered]) -> str:
-    """Say why no group has a best story: by the score asked for, else by each score there is."""
+    """Return why no group has a best story: by the score asked for, else by each score there is."""
     keys = score_keys(groups)
     if not keys and not ordered:
         return "nobody judged the stories"
@@ -215,7 +215,7 @@ def _why(groups: list[JudgedGroup], ordered: list[Ordered]) -> str:
 
 
 def _advice(groups: list[JudgedGroup]) -> str:
-    """Say what the user can do: the scores that leave most groups, else what works without a gold order."""
+    """Return what the user can do: the scores that leave most groups, else what works without a gold order."""
     advice = []
     left = dict(sorted(score_keys(groups).items(), key=lambda entry: -entry[1]))  # stable: ties as in the file
     useful = {key: n for key, n in left.items() if n >= min(_FEWEST_GROUPS, len(groups))}

@@ -59,7 +59,7 @@ class Filters:
             raise RecipeError(f"no story has at least {self.min_words} and at most {self.max_words} words")
 
     def reason(self, row: HumanStory | PreferencePair | Instance) -> str | None:
-        """Say why a row goes, looking at it alone; None where it stays."""
+        """Return why a row goes, looking at it alone; None where it stays."""
         stories = _texts(row)[1:]
         if self.languages and row.language not in self.languages:
             return f"{LANGUAGE}: {row.language}"

@@ -61,7 +61,7 @@ class HumanRankings:
         return list(dict.fromkeys(name for group in self.groups.values() for name in group))
 
     def order(self, instance: Instance) -> list[float] | None:
-        """Give the mean value of each story of an instance over its annotators, lower is better; ties stay equal.
+        """Return the mean value of each story of an instance over its annotators, lower is better; ties stay equal.
 
         Returns:
             None where nobody ranked all stories of the instance.
@@ -216,7 +216,7 @@ def _id(line: Line) -> str:
 
 
 def _rater_values(candidate: Mapping[str, Any], key: str) -> list[float]:
-    """Give one value a rater; the stored mean alone where the raters' own values are not there."""
+    """Return one value a rater; the stored mean alone where the raters' own values are not there."""
     scores = candidate.get("scores") or {}
     value = candidate[key] if isinstance(candidate.get(key), list) else scores.get(key)
     if isinstance(value, list):

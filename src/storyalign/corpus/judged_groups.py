@@ -102,7 +102,7 @@ class Ordered(NamedTuple):
 
 
 def is_judged_group(row: Mapping[str, Any]) -> bool:
-    """Tell a judged group from other rows by its fields."""
+    """Return whether a row is a judged group, by its fields."""
     return "premise" in row and "candidates" in row
 
 

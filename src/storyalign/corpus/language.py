@@ -21,7 +21,7 @@ _HANGUL = re.compile("[\uac00-\ud7af]")
 
 
 def detect_language(text: str) -> str:
-    """Tell the language of a text: an ISO 639-1 code of ``LANGUAGES``, or ``und``.
+    """Return the language of a text: an ISO 639-1 code of ``LANGUAGES``, or ``und``.
 
     Scripts that only one language uses decide at once; lingua tells the others apart.
 

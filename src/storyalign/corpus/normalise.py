@@ -95,7 +95,7 @@ def _line_tokens(text: str) -> str:
 
 
 def _is_escaped(text: str) -> bool:
-    r"""Tell whether the line ends of a text are written out, as by a program that escaped it twice.
+    r"""Return whether the line ends of a text are written out, as by a program that escaped it twice.
 
     The text as a whole must show it: it has no line break of its own, at least two ``\n``, no other backslash than
     escapes have, no drive letter, and either an empty line (``\n\n``) or no ``\n`` that a small letter continues, as it

@@ -64,14 +64,14 @@ class OpenSets:
         return tally
 
     def pairs_of_groups(self) -> Iterator[PreferencePair]:
-        """Give the pairs of all groups that are not in the benchmark."""
+        """Yield the pairs of all groups that are not in the benchmark."""
         for group, clear in self._for_pairs:
             pairs, dropped = draw_pairs(group, clear)
             self.left_out.setdefault("pairs of judged groups", Counter()).update(dropped)
             yield from pairs
 
     def clean_of_benchmark(self, pairs: Iterable[PreferencePair], tally: Tally) -> Iterator[PreferencePair]:
-        """Give the pairs that share nothing with the benchmark, each once and in a split by its premise.
+        """Yield the pairs that share nothing with the benchmark, each once and in a split by its premise.
 
         Args:
             pairs: counted as kept in the tally already.

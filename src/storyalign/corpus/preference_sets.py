@@ -267,7 +267,7 @@ def _trl(raw: Mapping[str, Any]) -> Row:
 
 
 def _conversation(value: Any, field: str) -> str:
-    """Give a prompt as one text. A system message stands before the user's; a longer conversation is no premise."""
+    """Return a prompt as one text. A system message stands before the user's; a longer conversation is no premise."""
     if isinstance(value, str):
         return value
     messages = _messages(value, field)

@@ -49,7 +49,7 @@ class Tally:
         self.drop(reason, place)
 
     def lines(self) -> Iterator[str]:
-        """Give the counts as lines for people, the most frequent reason first."""
+        """Yield the counts as lines for people, the most frequent reason first."""
         stories = f", left out {n:,} stories of groups" if (n := self.left_out.total()) else ""
         yield f"read {self.read:,}, kept {self.kept:,}, dropped {self.dropped.total():,}{stories}"
         for reason, n in self.dropped.most_common():
@@ -65,7 +65,7 @@ class Tally:
             yield f"  changed {n:,} texts: {rule}"
 
     def to_row(self) -> dict[str, Any]:
-        """Give the counts as a JSON-ready object."""
+        """Return the counts as a JSON-ready object."""
         return {
             "read": self.read,
             "kept": self.kept,

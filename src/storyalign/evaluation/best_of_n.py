@@ -36,7 +36,7 @@ class Choice(NamedTuple):
 
 
 def best_of_n(scorer: Scorer, premise: str, stories: Sequence[str]) -> Choice:
-    """Let a scorer choose.
+    """Return a scorer's choices.
 
     Nothing is chosen where a story has no reward: it might have been the best. Of equal highest rewards the choice
     falls by a draw that depends on the texts alone, never on the order in which the stories came.
@@ -106,7 +106,7 @@ class BestOfN:
     """Mean place of the choice, 1 is best; equal ranks share the mean of their places."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("best", "beats"):
             share: Share | None = row[name]
@@ -115,7 +115,7 @@ class BestOfN:
 
 
 def choices_of(instances: Sequence[Instance], scored: ScoredSet) -> dict[str, Choice]:
-    """Let a scorer choose in every group."""
+    """Return a scorer's choice in every group."""
     return {i.id: choose(i.prompt, i.stories, scored.rewards[i.id]) for i in instances}
 
 

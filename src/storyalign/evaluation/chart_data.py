@@ -55,25 +55,25 @@ def shown_name(result: ScorerResult) -> str:
 
 
 def overall_bars(results: Results) -> list[Bar]:
-    """Give one bar a scorer."""
+    """Return one bar a scorer."""
     return [_bar(r, colour, r.accuracy, r.ci) for r, colour in shown_scorers(results)]
 
 
 def every_bar(results: Results) -> list[Bar]:
-    """Give one bar for each scorer of the table, null scorers included."""
+    """Return one bar for each scorer of the table, null scorers included."""
     colours = {result.name: colour for result, colour in shown_scorers(results)}
     return [_bar(r, colours.get(r.name, GREY), r.accuracy, r.ci) for r in results.scorers]
 
 
 def dimension_bars(results: Results) -> list[BarGroup]:
-    """Give the bars of each dimension that occurs."""
+    """Return the bars of each dimension that occurs."""
     shown = [(r, colour, r.by_dimension) for r, colour in shown_scorers(results)]
     n_of = results.data["n_by_dimension"]
     return [_group(name, label(name).capitalize(), n_of[name], shown) for name in DIMENSIONS if name in n_of]
 
 
 def source_bars(results: Results) -> list[BarGroup]:
-    """Give the bars of each source that occurs."""
+    """Return the bars of each source that occurs."""
     shown = [(r, colour, r.by_source) for r, colour in shown_scorers(results)]
     n_of = results.data["n_by_source"]
     return [_group(name, label(name), n_of[name], shown) for name in SOURCES if name in n_of]

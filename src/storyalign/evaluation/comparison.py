@@ -69,7 +69,7 @@ class Comparison:
         return f"{self.a} and {self.b} cannot be told apart with these {self.n} groups"
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values, the verdict among them."""
+        """Return plain JSON values, the verdict among them."""
         return {**asdict(self), "told_apart": self.told_apart, "verdict": self.verdict}
 
 
@@ -136,7 +136,7 @@ def _compare(evaluation_set: EvaluationSet, a: ScoredSet, b: ScoredSet, tie_poli
 
 
 def _same_top(rewards_a: Sequence[float | None], rewards_b: Sequence[float | None]) -> float:
-    """Give the chance that both prefer the same story, when each draws from those it ranks highest."""
+    """Return the chance that both prefer the same story, when each draws from those it ranks highest."""
     top_a, top_b = _top(rewards_a), _top(rewards_b)
     return len(top_a & top_b) / (len(top_a) * len(top_b))
 

@@ -143,7 +143,7 @@ class DraftStore:
 
 
 def draft_row(written: Written, writer: StoryWriter) -> dict[str, Any]:
-    """Give the row of a draft: its text, and everything that made it."""
+    """Return the row of a draft: its text, and everything that made it."""
     draft = written.draft
     return {
         "id": draft.id,
@@ -186,7 +186,7 @@ class Gathered:
     """Premises with fewer than two different stories; they are left out."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
 

@@ -57,7 +57,7 @@ def duel_figure(result: HeadToHead, focus: Sequence[str]) -> Figure:
 
 
 def _differ(result: HeadToHead) -> bool:
-    """Say whether a duel rests on fewer groups than there are: then each bar names its own."""
+    """Return whether a duel rests on fewer groups than there are: then each bar names its own."""
     return any(duel.n != result.n for duel in result.duels)
 
 

@@ -66,7 +66,7 @@ class Duel:
     p_holm: float
 
     def turned(self) -> Duel:
-        """Say the same from the other side."""
+        """Return the same duel from the other side."""
         return Duel(
             self.b,
             self.a,
@@ -84,7 +84,7 @@ class Duel:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         row = asdict(self)
         for name in OUTCOMES:
             share: Share | None = getattr(self, name)
@@ -109,7 +109,7 @@ class HeadToHead:
     """Groups without one."""
 
     def duel(self, a: str, b: str) -> Duel:
-        """Give a pair from the side of ``a``."""
+        """Return a pair from the side of ``a``."""
         for duel in self.duels:
             if (duel.a, duel.b) == (a, b):
                 return duel
@@ -118,7 +118,7 @@ class HeadToHead:
         raise KeyError((a, b))
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         return {
             "scorers": self.names,
             "n": self.n,
@@ -130,7 +130,7 @@ class HeadToHead:
 
 
 def head_to_head(instances: Sequence[Instance], scored_sets: Sequence[ScoredSet], orders: Orders) -> HeadToHead:
-    """Let every pair of scorers meet.
+    """Compare every pair of scorers.
 
     Args:
         instances: the groups.
@@ -162,7 +162,7 @@ def head_to_head(instances: Sequence[Instance], scored_sets: Sequence[ScoredSet]
 
 
 def choice_shares(rewards: Sequence[float | None]) -> list[float] | None:
-    """Say with which share a scorer chooses each story: the highest reward, ties in equal parts.
+    """Return the share with which a scorer chooses each story: the highest reward, ties in equal parts.
 
     Returns:
         None where a reward is missing.
@@ -178,7 +178,7 @@ def choice_shares(rewards: Sequence[float | None]) -> list[float] | None:
 
 
 def outcome(a: Sequence[float], b: Sequence[float], order: Sequence[float]) -> tuple[float, float, float, float]:
-    """Give the shares of win, tie, even and lose in one group.
+    """Return the shares of win, tie, even and lose in one group.
 
     Args:
         a: what the first scorer chooses, as ``choice_shares`` gives it.
@@ -229,7 +229,7 @@ def _duel(a: str, b: str, shares: Floats, premises: list[str], n_ordered: int) -
 
 
 def _net_wins(shares: Floats, premises: Sequence[str]) -> list[float]:
-    """Give the wins less the losses of each premise, over its groups."""
+    """Return the wins less the losses of each premise, over its groups."""
     net: dict[str, float] = {}
     for (win, _, _, lose), premise in zip(shares, premises, strict=True):
         net[premise] = net.get(premise, 0.0) + float(win - lose)

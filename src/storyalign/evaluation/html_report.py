@@ -80,7 +80,7 @@ def html_report(
 
 
 def _headline(results: Results) -> str:
-    """Say in a sentence whether the best scorer is beyond the null scorers."""
+    """Return a sentence on whether the best scorer is beyond the null scorers."""
     scored = [r for r in results.scorers if r.accuracy is not None and r.ci is not None]
     models = [r for r in scored if r.kind != "null"]
     nulls = [r for r in scored if r.kind == "null"]

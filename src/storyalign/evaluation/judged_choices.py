@@ -34,7 +34,7 @@ class JudgedChoices:
     """Mean score by criterion; ``score`` is their mean."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
 

@@ -29,7 +29,7 @@ class PaperTable:
 
     @property
     def state(self) -> str:
-        """Say how much of it is filled."""
+        """Return how much of it is filled."""
         filled = sum(NOT_RUN not in row for row in self.rows)
         return f"{filled} of {len(self.rows)} rows filled"
 
@@ -48,7 +48,7 @@ class PaperFigure:
 
     @property
     def state(self) -> str:
-        """Say whether it is drawn."""
+        """Return whether it is drawn."""
         return f"not drawn, {self.missing}" if self.missing else "drawn"
 
 

@@ -136,7 +136,7 @@ def _settings_of(path: Path) -> dict[str, Any] | None:
 
 
 def _holds_rewards(path: Path) -> bool:
-    """Say whether a file without settings looks like rewards: a copy whose settings stayed behind."""
+    """Return whether a file without settings looks like rewards: a copy whose settings stayed behind."""
     try:
         with path.open("rb") as lines:
             row = orjson.loads(lines.readline())

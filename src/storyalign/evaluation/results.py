@@ -73,7 +73,7 @@ class Results:
     """``name``, ``digest``, ``n`` and ``n_premises`` of the set, ``n_by_dimension``, ``n_by_source`` and ``notes``."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON values: fractions, no NaN."""
+        """Return plain JSON values: fractions, no NaN."""
         return asdict(self)
 
 
@@ -188,12 +188,12 @@ def _mean_of_shares(totals: Floats) -> Floats:
 
 
 def is_sample(instances: Sequence[Instance]) -> bool:
-    """Tell whether every chosen story was written for the kit."""
+    """Return whether every chosen story was written for the kit."""
     return _written_for_the_kit(instances) == len(instances)
 
 
 def data_notes(instances: Sequence[Instance]) -> list[str]:
-    """Say what a reader has to know of the data before he quotes a figure."""
+    """Return what a reader has to know of the data before he quotes a figure."""
     written_for_the_kit = _written_for_the_kit(instances)
     if not written_for_the_kit:
         return []

@@ -47,7 +47,7 @@ class ScoredSet:
 
 
 def null_scored_sets(instances: list[Instance]) -> list[ScoredSet]:
-    """Let every null scorer score a set."""
+    """Return every null scorer's rewards for a set."""
     return [
         ScoredSet(name, "null", {i.id: list(null_rewards(name, i)) for i in instances}, settings={"null_scorer": name})
         for name in NULL_SCORERS

@@ -42,7 +42,7 @@ def hub_errors(repo: str) -> Iterator[None]:
 
 
 def is_connection_error(error: BaseException) -> bool:
-    """Say whether the way to the Hub failed: nothing listens, the line was cut, the time ran out."""
+    """Return whether the way to the Hub failed: nothing listens, the line was cut, the time ran out."""
     try:
         import httpx2 as http  # the client of huggingface_hub 2
     except ModuleNotFoundError:

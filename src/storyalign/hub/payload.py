@@ -40,12 +40,12 @@ class Payload:
     files: Mapping[str, Path | bytes]
 
     def read(self, path: str) -> bytes:
-        """Give the content of one file."""
+        """Return the content of one file."""
         source = self.files[path]
         return source if isinstance(source, bytes) else source.read_bytes()
 
     def text(self, path: str) -> str:
-        """Give the content of one text file.
+        """Return the content of one text file.
 
         Raises:
             DataError: it is no UTF-8.
@@ -60,7 +60,7 @@ class Payload:
         return replace(self, files=dict(sorted({**self.files, **files}.items())))
 
     def size(self, path: str) -> int:
-        """Give the size of one file in bytes."""
+        """Return the size of one file in bytes."""
         source = self.files[path]
         return len(source) if isinstance(source, bytes) else source.stat().st_size
 
@@ -138,7 +138,7 @@ def split_card(text: str) -> tuple[dict[str, Any], str]:
 
 
 def front_matter(payload: Payload) -> dict[str, Any]:
-    """Give the front matter of a payload's card.
+    """Return the front matter of a payload's card.
 
     Raises:
         DataError: there is none, or it is broken.
@@ -157,7 +157,7 @@ _PROTOCOL = re.compile(rb"\x80[\x02-\x05]")
 
 
 def is_pickle(path: Path) -> bool:
-    """Say whether a file is a pickle, by its ending or, where that says nothing, by its first bytes.
+    """Return whether a file is a pickle, by its ending or, where that says nothing, by its first bytes.
 
     A zip archive (how torch saves) counts where a member is a pickle.
     """

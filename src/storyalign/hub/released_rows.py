@@ -35,7 +35,7 @@ class PlacedRow(NamedTuple):
 
 
 def dataset_of(payload: Payload) -> Dataset | None:
-    """Tell which of the kit's datasets a folder holds; None for a dataset of another kind."""
+    """Return which of the kit's datasets a folder holds; None for a dataset of another kind."""
     path = next((p for p in payload.files if p.startswith("data/") and p.endswith(".parquet")), None)
     if path is None:
         return None
@@ -68,7 +68,7 @@ def read_rows(payload: Payload) -> Iterator[PlacedRow]:
 
 
 def is_sample(payload: Payload) -> bool:
-    """Say whether any chosen story was written for the kit."""
+    """Return whether any chosen story was written for the kit."""
     return any(placed.row.chosen_writer == KIT_AUTHOR for placed in read_rows(payload))
 
 
@@ -106,7 +106,7 @@ def _on_disk(payload: Payload, path: str) -> Path:
 
 
 def dataset_folder(name: str) -> Path:
-    """Give the folder of a dataset: the one on disk, else the repository ``ORG/NAME[@REVISION]``, downloaded.
+    """Return the folder of a dataset: the one on disk, else the repository ``ORG/NAME[@REVISION]``, downloaded.
 
     Raises:
         HubError: there is no such repository, or the Hub cannot be reached.

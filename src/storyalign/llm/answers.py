@@ -112,7 +112,7 @@ def _count(value: object) -> int | None:
 
 
 def _error_text(body: bytes) -> str:
-    """Give the start of the server's own error message, on one line."""
+    """Return the start of the server's own error message, on one line."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

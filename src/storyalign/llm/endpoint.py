@@ -27,7 +27,7 @@ class Price:
     reply: NotNegative
 
     def cost(self, prompt_tokens: int, reply_tokens: int) -> float:
-        """Give the cost of one call in US dollars."""
+        """Return the cost of one call in US dollars."""
         return (prompt_tokens * self.prompt + reply_tokens * self.reply) / 1_000_000
 
 

@@ -45,7 +45,7 @@ def load_prompt(name: str) -> Prompt:
 
 
 def fence_tag(texts: Sequence[str]) -> str:
-    """Give a short tag that stands in none of the texts, always the same one for the same texts.
+    """Return a short tag that stands in none of the texts, always the same one for the same texts.
 
     Text blocks are fenced with it, so that no story can close its own block or open another.
     """

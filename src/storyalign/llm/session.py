@@ -65,7 +65,7 @@ class Pace:
             await asyncio.sleep(start - now)
 
     def hold(self, seconds: float) -> None:
-        """Let nobody start before so many seconds have passed."""
+        """Hold every request back for so many seconds."""
         self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
 
 
@@ -193,11 +193,11 @@ def request_body(call: Call, endpoint: Endpoint) -> dict[str, Any]:
 
 
 def body_size(body: Mapping[str, Any], endpoint: Endpoint) -> CallSize:
-    """Give upper bounds of a request's tokens without a tokenizer."""
+    """Return upper bounds of a request's tokens without a tokenizer."""
     prompt_tokens = sum(estimate_tokens(message["content"]) + 4 for message in body["messages"])
     return CallSize(prompt_tokens, body[endpoint.max_tokens_field])
 
 
 def call_size(call: Call, endpoint: Endpoint) -> CallSize:
-    """Give upper bounds of a call's tokens without a tokenizer."""
+    """Return upper bounds of a call's tokens without a tokenizer."""
     return body_size(request_body(call, endpoint), endpoint)

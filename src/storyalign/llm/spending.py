@@ -30,7 +30,7 @@ class Spent(NamedTuple):
 
 
 def note_endpoint(folder: Path, step: str, name: str, endpoint: Endpoint) -> None:
-    """Say in a step's folder whom it asks, and at which price."""
+    """Write into a step's folder which endpoint it asks, and at which price."""
     price = endpoint.known_price
     listed = None if price is None else {"prompt": price.prompt, "reply": price.reply}
     folder.mkdir(parents=True, exist_ok=True)

@@ -184,7 +184,7 @@ def _next_row(step: Step, row: Row, endpoint: Endpoint, outcome: Outcome) -> Row
 
 
 def made_by(step: Step, row: Row, endpoint: Endpoint, seed: int | None) -> dict[str, Any]:
-    """Say what produced a row: step, model, prompt with its digest, and how the reply was drawn."""
+    """Return what produced a row: step, model, prompt with its digest, and how the reply was drawn."""
     temperature = step.request(row).temperature if endpoint.temperature is not None else None
     return {
         "step": step.name,

@@ -10,7 +10,7 @@ _NEVER = 1 << 30
 
 
 def keep_freed_memory() -> bool:
-    """Tell glibc to keep freed memory for the next layer; say whether it listened. Other C libraries are left alone.
+    """Make glibc keep freed memory for the next layer; return whether it does. Other C libraries are left alone.
 
     Without this, each layer's large tensors are unmapped and mapped again, and the system clears every page anew. The
     peak does not rise; what was freed merely stays with the process, so only commands that end afterwards call this.

@@ -20,7 +20,7 @@ _HUB_TIMEOUT = 3.0
 
 
 def resolve_model(name_or_path: str | Path, *, revision: str | None = None) -> Path:
-    """Give the local folder that holds a model, fetching it from the Hub where needed.
+    """Return the local folder that holds a model, fetching it from the Hub where needed.
 
     Args:
         name_or_path: a local folder or a Hub id.

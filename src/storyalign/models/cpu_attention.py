@@ -11,7 +11,7 @@ import torch
 
 
 def serves(query: torch.Tensor, dropout: float) -> bool:
-    """Tell whether ``blockwise_causal`` is the faster way for these queries."""
+    """Return whether ``blockwise_causal`` is the faster way for these queries."""
     return (
         query.device.type == "cpu"
         and query.dtype == torch.bfloat16

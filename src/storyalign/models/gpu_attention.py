@@ -12,7 +12,7 @@ import torch
 
 
 def serves(query: torch.Tensor, key: torch.Tensor, dropout: float) -> bool:
-    """Tell whether ``varlen_causal`` can be used for these queries on this device; tried once and remembered."""
+    """Return whether ``varlen_causal`` can be used for these queries on this device; tried once and remembered."""
     if query.device.type != "cuda" or query.dtype not in (torch.float16, torch.bfloat16) or dropout != 0.0:
         return False
     return _works(query.device, query.dtype, query.shape[1], key.shape[1], query.shape[-1])

@@ -45,7 +45,7 @@ _LAYER = re.compile(r"(model\.layers\.\d+\.)(.+)")
 
 
 def is_internlm2_reward(config: dict[str, Any]) -> bool:
-    """Tell by its ``config.json`` whether a checkpoint is one of these."""
+    """Return whether a checkpoint is one of these, by its ``config.json``."""
     return ARCHITECTURE in (config.get("architectures") or [])
 
 

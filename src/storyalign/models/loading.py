@@ -113,7 +113,7 @@ def load_reward_model(
 
 
 def separate_padding(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Give model and tokenizer one padding token, other than the end token where the vocabulary has one to spare.
+    """Set one padding token for model and tokenizer, other than the end token where the vocabulary has one to spare.
 
     The kit's rewards never depend on it; tools that look for the last token by its padding do.
     """
@@ -143,7 +143,7 @@ def label_reward(model: PreTrainedModel) -> None:
 
 
 def keep_head_in_fp32(model: torch.nn.Module) -> None:
-    """Let a linear ``score`` head compute in float32, whatever the precision of the body."""
+    """Make a linear ``score`` head compute in float32, whatever the precision of the body."""
     head = getattr(model, "score", None)
     if isinstance(head, torch.nn.Linear) and head.weight.dtype != torch.float32:
         head.float()
@@ -277,7 +277,7 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def _as_model_error(what: str) -> Iterator[None]:
-    """Say in one line that files cannot be read; their readers, and code that comes with them, raise anything."""
+    """Raise one line for files that cannot be read; their readers, and code that comes with them, raise anything."""
     try:
         yield
     except ModelError:

@@ -114,7 +114,7 @@ AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
 def enable(model: PreTrainedModel) -> bool:
-    """Give this model instance the packed forward, if a trial shows that it computes the same; say whether.
+    """Return this model instance the packed forward, if a trial shows that it computes the same; say whether.
 
     A model that cannot is left as it was. Call it before the model is wrapped; calling twice changes nothing.
     """
@@ -142,7 +142,7 @@ def enable(model: PreTrainedModel) -> bool:
 
 
 def can_pack(model: torch.nn.Module) -> bool:
-    """Tell whether ``enable`` has put the packed forward on this model."""
+    """Return whether ``enable`` has put the packed forward on this model."""
     return "forward" in vars(model) and model.config._attn_implementation == ATTENTION  # type: ignore[union-attr]
 
 
@@ -197,7 +197,7 @@ def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any 
 
 
 def _cut_short(model: PreTrainedModel, layer: Any, head: torch.nn.Linear) -> None:
-    """Let the last layer compute its feed-forward part where it is read, if that gives the same: one token a segment.
+    """Restrict the last layer's feed-forward part to the token read per segment, if that gives the same.
 
     All tokens are keys and values still. What the layer adds to the other tokens is wrong then, and nobody reads them.
     The attention hands the places over, as it runs in the same layer just before, also when checkpointing repeats it.

@@ -35,7 +35,7 @@ def pair_frame(tokenizer: PreTrainedTokenizerBase) -> PairFrame | None:
 
 
 def pass_token_types(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Let an encoder that tells two texts apart by token types get those of its tokenizer with every pair of texts.
+    """Pass the tokenizer's token types with every pair of texts to an encoder that tells texts apart by them.
 
     Raises:
         ModelError: it is not known how this model reads the types that its tokenizer gives.

@@ -190,5 +190,5 @@ def _row(chosen: HumanStory, rejected: HumanStory, cluster: str, seed: int) -> R
 
 
 def _summary(story: HumanStory) -> str:
-    """Give title and abstract; how the story begins where it has no abstract."""
+    """Return title and abstract; how the story begins where it has no abstract."""
     return "\n\n".join(filter(None, (story.title, story.abstract or story.story[:_OPENING])))

@@ -97,7 +97,7 @@ def plan(shelf: StoryShelf, settings: GuidedContinuation, tally: Tally) -> Itera
 
 
 def writers_of(row: Row, writers: list[str], seed: int) -> tuple[str, str]:
-    """Give the guided and the unguided writer of a row: each pairing, and each the other way round, equally often."""
+    """Return the guided and the unguided writer of a row: each pairing, and each the other way round, equally often."""
     number = int(digest(str(seed), row["id"])[:8], 16)
     return writers[number % len(writers)], writers[number // len(writers) % len(writers)]
 

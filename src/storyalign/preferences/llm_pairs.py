@@ -68,7 +68,7 @@ class LlmPairs:
 
 
 def plan(premises: Iterable[dict[str, Any]], settings: LlmPairs, tally: Tally) -> Iterator[Row]:
-    """Give each premise a pairing and a way, and two rows: one for each of its stories.
+    """Yield each premise a pairing and a way, and two rows: one for each of its stories.
 
     Args:
         premises: rows of the premise pool: id, prompt, and language, corpus and license where they are known.

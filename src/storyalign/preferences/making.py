@@ -215,7 +215,7 @@ def expect_verdicts(recipe: PreferenceRecipe, out: Path) -> list[StepRun]:
 
 
 def expect_premises(recipe: PreferenceRecipe, out: Path) -> PreferenceRecipe:
-    """Let the pool hold a stand-in for each premise that back-generation will write; for an estimate before it has.
+    """Add a stand-in to the pool for each premise that back-generation will write; for an estimate before it has.
 
     Args:
         recipe: the recipe.

@@ -108,7 +108,7 @@ class MixReport:
         return sum(n for (c, s), n in self.counts.items() if c == construction and split in (None, s))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the report as a JSON-ready object."""
+        """Return the report as a JSON-ready object."""
         return {
             "counts": {f"{c}/{s}": n for (c, s), n in sorted(self.counts.items())},
             "targets": self.wanted,
@@ -256,7 +256,7 @@ class _Beginnings:
 
 
 def track_files(paths: Sequence[str | Path], track: Track) -> Iterator[tuple[int, Line]]:
-    """Give the lines of all files with the number of their file."""
+    """Yield the lines of all files with the number of their file."""
     for file, path in enumerate(paths):
         for line in track(read_jsonl(path)):
             yield file, line

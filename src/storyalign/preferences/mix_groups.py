@@ -34,7 +34,7 @@ class Groups:
         self._parents[max(first, second)] = min(first, second)
 
     def of(self, number: int) -> int:
-        """Give the smallest number of the group."""
+        """Return the smallest number of the group."""
         while (parent := self._parents[number]) != number:
             self._parents[number] = self._parents[parent]
             number = parent

@@ -136,7 +136,7 @@ class Rewriting:
 
 
 def plan(shelf: StoryShelf, settings: Rewriting, tally: Tally) -> Iterator[Row]:
-    """Give one row a rewriting, with the whole story in it."""
+    """Yield one row a rewriting, with the whole story in it."""
     left = round(settings.target * (1 + settings.spare))
     for number in shelf.shuffled(f"rewriting/{settings.seed}"):
         if left <= 0:
@@ -200,7 +200,7 @@ def step(settings: Rewriting) -> Step:
 
 
 def refused(chosen: str, rejected: str, settings: Rewriting) -> str | None:
-    """Say why a rewriting cannot stand beside its story, None where it can."""
+    """Return why a rewriting cannot stand beside its story, None where it can."""
     words, others = chosen.split(), rejected.split()
     if count_words(chosen) > len(words):  # Chinese has no spaces
         words, others = list("".join(words)), list("".join(others))

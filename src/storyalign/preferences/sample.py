@@ -168,7 +168,7 @@ def _swaps(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> lis
 
 
 def _may_swap(name: str, story: SampleStory, other: SampleStory) -> bool:
-    """Tell whether two stories are of one language, of nearly one length, and of two themes where that is asked."""
+    """Return whether two stories are of one language, of nearly one length, and of two themes where that is asked."""
     if (
         story.id == other.id
         or story.language != other.language
@@ -204,7 +204,7 @@ def _edited(stories: Sequence[SampleStory], seed: int, rng: random.Random) -> li
 
 
 def _spread(values: Sequence[int], count: int, rng: random.Random) -> list[int]:
-    """Give each value equally often, as far as ``count`` allows, in random order."""
+    """Return each value equally often, as far as ``count`` allows, in random order."""
     spread = [values[i % len(values)] for i in range(count)]
     rng.shuffle(spread)
     return spread

@@ -42,7 +42,7 @@ def _cues(premise: str, story: str, language: str) -> dict[str, float]:
 
 
 def more_or_less(tale: Tale, edit: Edit) -> dict[str, int]:
-    """Tell for each cue whether the edited story has more (1), less (-1) or as much of it as the original (0)."""
+    """Return for each cue whether the edited story has more (1), less (-1) or as much of it as the original (0)."""
     before = _cues(tale.premise, tale.story, tale.language)
     after = _cues(tale.premise, edit.story, tale.language)
     return {cue: (after[cue] > before[cue]) - (after[cue] < before[cue]) for cue in before}
@@ -60,7 +60,7 @@ class Ledger:
             self._count[dimension, cue] += sign
 
     def cost(self, dimension: str, tale: Tale, edit: Edit) -> float:
-        """Tell how much further from balance the books would be with this edit; below zero where it helps."""
+        """Return how much further from balance the books would be with this edit; below zero where it helps."""
         return sum(
             sign * _WEIGHTS.get(cue, 1) * max(-_MOST, min(_MOST, self._count[dimension, cue]))
             for cue, sign in more_or_less(tale, edit).items()

@@ -70,12 +70,12 @@ class StoryShelf:
             return HumanStory.from_row(orjson.loads(handle.readline().removeprefix(b"\xef\xbb\xbf")))
 
     def shuffled(self, seed: str) -> Iterator[int]:
-        """Give all numbers in an order that depends on the ids and the seed alone, not on the files' order."""
+        """Yield all numbers in an order that depends on the ids and the seed alone, not on the files' order."""
         yield from sorted(range(len(self)), key=lambda number: digest(seed, self.facts[number].id))
 
 
 def premise_of(story: HumanStory) -> str:
-    """Give what a story was written for: its prompt, else its title and abstract, else nothing."""
+    """Return what a story was written for: its prompt, else its title and abstract, else nothing."""
     if story.prompt.strip():
         return story.prompt.strip()
     return f"{story.title}\n\n{story.abstract}".strip() if story.title and story.abstract else ""

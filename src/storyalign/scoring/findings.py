@@ -18,6 +18,6 @@ class Finding(NamedTuple):
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Give 0 where all is well, 1 where there is a caution, 2 where there is a fault."""
+    """Return 0 where all is well, 1 where there is a caution, 2 where there is a fault."""
     levels = {finding.level for finding in findings}
     return 2 if "fault" in levels else 1 if "caution" in levels else 0

@@ -171,11 +171,11 @@ class JudgeScorer:
             )
 
     def reply_to(self, premise: str, stories: Sequence[str]) -> str | None:
-        """Give the reply about stories in this order, as it was said; None where the log has none."""
+        """Return the reply about stories in this order, as it was said; None where the log has none."""
         return self.log.replies.get(self._call_id(question(self.mode, premise, stories)))
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Give the figures that belong beside the rewards: flips over all groups, and what this run took."""
+        """Return the figures that belong beside the rewards: flips over all groups, and what this run took."""
         groups = list(self._groups(requests))
         self._unanswered(groups)
         found = [flips(self.mode, len(group.stories), group.votes) for group in groups]

@@ -41,7 +41,7 @@ class Processes:
         return f"cuda:{self.local_rank}" if self.size > 1 and torch.cuda.is_available() else None
 
     def share(self, value: T) -> list[T]:
-        """Give every process's value to every process, in the order of ranks; all wait for each other here."""
+        """Return every process's value to every process, in the order of ranks; all wait for each other here."""
         if self.size == 1:
             return [value]
         import torch.distributed as distributed
@@ -68,7 +68,7 @@ class Processes:
         return result
 
     def deal(self, items: Sequence[T], size: Callable[[T], int]) -> list[T]:
-        """Give this process its share: dealt largest first, so that shares weigh about the same; the order is kept."""
+        """Return this process's share: dealt largest first, so that shares weigh about the same, in order."""
         if self.size == 1:
             return list(items)
         by_size = sorted(range(len(items)), key=lambda i: size(items[i]), reverse=True)

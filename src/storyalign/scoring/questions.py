@@ -29,7 +29,7 @@ _CHOICE = schema("choice", {"best": {"type": "integer"}})
 
 
 def prompt_of(mode: Mode) -> Prompt:
-    """Give the prompt of a mode."""
+    """Return the prompt of a mode."""
     return load_prompt(_PROMPTS[mode])
 
 
@@ -43,7 +43,7 @@ def question(mode: Mode, premise: str, stories: Sequence[str]) -> str:
 
 
 def reply_form(mode: Mode) -> Mapping[str, object]:
-    """Give the JSON schema of the reply."""
+    """Return the JSON schema of the reply."""
     return {"rate": _SCORE, "criteria": CRITERIA_SCHEMA}.get(mode, _CHOICE)
 
 

@@ -14,7 +14,7 @@ from storyalign.errors import ModelError
 
 
 def reward_token(config: Any) -> tuple[int, ...]:
-    """Give the token that the head reads its reward from, where the model has one of its own."""
+    """Return the token that the head reads its reward from, where the model has one of its own."""
     token = getattr(config, "reward_token_id", None)
     return () if token is None else (int(token),)
 

@@ -85,7 +85,7 @@ class RewardModelScorer:
         return sorted(rows, key=lambda row: row.candidate)
 
     def rank(self, premise: str, stories: Sequence[str]) -> list[float]:
-        """Give one reward a story.
+        """Return one reward a story.
 
         Raises:
             ModelError: a story has no reward.
@@ -121,7 +121,7 @@ class RewardModelScorer:
         yield from self._conversations.score(requests, self._forward, budget, self.digest)
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Give nothing: a reward model has no figures beside its rewards."""
+        """Return nothing: a reward model has no figures beside its rewards."""
         return {}
 
     @property
@@ -129,7 +129,7 @@ class RewardModelScorer:
         return next(self.loaded.model.parameters()).device
 
     def _forward(self, segments: list[torch.Tensor]) -> list[Outcome]:
-        """Give one reward a segment; a reason for one that does not fit into the device's memory even alone."""
+        """Return one reward a segment; a reason for one that does not fit into the device's memory even alone."""
         try:
             return self._run(segments)
         except torch.OutOfMemoryError:

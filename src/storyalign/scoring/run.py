@@ -25,10 +25,10 @@ class Scorer(Protocol):
         """Raise an error that names the stories which cannot be scored."""
 
     def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
-        """Give rewards in batches, in any order."""
+        """Return rewards in batches, in any order."""
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Give figures of the finished run that belong beside the rewards; most scorers have none."""
+        """Return figures of the finished run that belong beside the rewards; most scorers have none."""
 
 
 Progress = Callable[[list[Reward], int], None]

@@ -101,7 +101,7 @@ def check_ready(model: str, options: ScoringOptions) -> Terms:
 
 
 def reads_paragraphs(system: RewardSystem) -> bool:
-    """Tell a model of WQRM's make, by its entry or by its files."""
+    """Return whether a model is a WQRM, by its entry or by its files."""
     return system.head == "writing_quality" or (Path(system.model).expanduser() / "heads.pth").is_file()
 
 

@@ -107,7 +107,7 @@ class ServedModelScorer:
         yield from self._conversations.score(requests, self._forward, REQUEST_TOKENS, self.digest)
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Give nothing: a reward model has no figures beside its rewards."""
+        """Return nothing: a reward model has no figures beside its rewards."""
         return {}
 
     def _served_length(self) -> int | None:
@@ -126,7 +126,7 @@ class ServedModelScorer:
         return int(length) if length else None
 
     def _forward(self, segments: list[torch.Tensor]) -> list[Outcome]:
-        """Give one outcome a conversation; what the server refuses is found by halving."""
+        """Return one outcome a conversation; what the server refuses is found by halving."""
         if not segments:
             return []
         inputs = [segment.tolist() for segment in segments]

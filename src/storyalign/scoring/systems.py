@@ -82,7 +82,7 @@ def resolve(model: str, *, own_file: Path | None = None) -> RewardSystem | Judge
 
 
 def pinned(system: RewardSystem, revision: str | None, trust_remote_code: bool) -> str | None:
-    """Give the revision to load, before anything is fetched.
+    """Return the revision to load, before anything is fetched.
 
     Raises:
         RecipeError: the model brings code of its own, and consent or a full commit is missing.

@@ -81,7 +81,7 @@ class WritingQualityScorer:
             yield [Reward(request.id, request.candidate, reward, tokens, False, status, signature, detail)]  # type: ignore[arg-type]
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Give nothing: there are no figures beside the rewards."""
+        """Return nothing: there are no figures beside the rewards."""
         return {}
 
     def _paragraphs(self, story: str) -> list[list[int]]:

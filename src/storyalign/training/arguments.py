@@ -319,7 +319,7 @@ def to_source(entry: Any) -> PairSource:
 
 
 def cpu_has_bf16() -> bool:
-    """Tell whether the processor multiplies bf16 matrices in hardware; without that bf16 is slower than fp32."""
+    """Return whether the processor multiplies bf16 matrices in hardware; without that bf16 is slower than fp32."""
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 

@@ -47,7 +47,7 @@ class BenchmarkMetric:
 
     @torch.no_grad()
     def __call__(self, trainer: StoryRewardTrainer) -> dict[str, float]:
-        """Give ``benchmark_accuracy``, in which ties share the credit, and the counts behind it."""
+        """Return ``benchmark_accuracy``, in which ties share the credit, and the counts behind it."""
         accelerator, device = trainer.accelerator, trainer.args.device
         sums = torch.zeros(4, dtype=torch.float64, device=device)  # scored, credit, ties, unscored
         trainer.model.eval()

@@ -139,18 +139,18 @@ def claim(args: TrainingRecipe, fingerprint: str, start: Start) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Give the latest whole checkpoint."""
+    """Return the latest whole checkpoint."""
     return next((c for c in reversed(list_checkpoints(folder)) if is_whole(c)), None)
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """Give all checkpoints, whole or not, by step."""
+    """Return all checkpoints, whole or not, by step."""
     found = [(int(m[1]), p) for p in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", p.name))]
     return [path for _, path in sorted(found)]
 
 
 def is_whole(checkpoint: Path) -> bool:
-    """Tell whether a checkpoint was written to its end.
+    """Return whether a checkpoint was written to its end.
 
     ``trainer_state.json`` is written last; the weights are looked at too, as a full disk can cut them short.
     """

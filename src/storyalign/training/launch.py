@@ -89,7 +89,7 @@ def check_processes(launch: Launch, processes: int) -> None:
 
 
 def shard_on_cpu(launch: Launch) -> None:
-    """Let FSDP2 shard over gloo on a machine without an accelerator; accelerate alone would train whole copies.
+    """Make FSDP2 shard over gloo on a machine without an accelerator; accelerate alone would train whole copies.
 
     Raises:
         RecipeError: the kind of sharding that was asked for needs an accelerator.
@@ -150,7 +150,7 @@ def world_size() -> int:
 
 
 def printer() -> Callable[[object], None]:
-    """Give a ``print`` that speaks on the first process only."""
+    """Return a ``print`` that speaks on the first process only."""
     return print if PartialState().is_main_process else lambda _: None
 
 

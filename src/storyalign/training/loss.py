@@ -14,7 +14,7 @@ def pair_losses(
     label_smoothing: float = 0.0,
     center: float | None = None,
 ) -> torch.Tensor:
-    """Give the loss of each pair: ``-log sigmoid(r_chosen - r_rejected - margin)``.
+    """Return the loss of each pair: ``-log sigmoid(r_chosen - r_rejected - margin)``.
 
     Args:
         chosen: rewards of the chosen stories, shape ``(pairs,)``.

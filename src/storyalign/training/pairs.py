@@ -132,7 +132,7 @@ def iter_rows(rows: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def label_names(rows: Dataset) -> Sequence[str]:
-    """Give the names behind the integers of the column ``construction``."""
+    """Return the names behind the integers of the column ``construction``."""
     feature = rows.features.get("construction")
     return getattr(feature, "names", None) or PAIR_LABELS
 

@@ -120,7 +120,7 @@ def freeze(model: PreTrainedModel, layers: int) -> None:
 
 
 def _layers(model: PreTrainedModel, option: str, layers: int) -> torch.nn.ModuleList:
-    """Give the list of a model's layers, if it has at least so many."""
+    """Return the list of a model's layers, if it has at least so many."""
     body = getattr(model, model.base_model_prefix, None)
     stacks: list[torch.nn.ModuleList | None] = [getattr(body, name, None) for name in ("layers", "h")]
     stack = next((s for s in stacks if s is not None), None)

@@ -51,7 +51,7 @@ class StepLines(ProgressCallback):
         logs: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        """Say the figures."""
+        """Print the figures."""
         figures = logs or {}
         speed = self._tokens_per_second(figures)
         if not state.is_world_process_zero:
@@ -70,7 +70,7 @@ class StepLines(ProgressCallback):
             super().on_train_end(args, state, control, **kwargs)
 
     def _tokens_per_second(self, figures: Mapping[str, Any]) -> float | None:
-        """Give the tokens of all processes in a second of training since the last log that knew them."""
+        """Return the tokens of all processes in a second of training since the last log that knew them."""
         if "num_tokens" not in figures:
             return None
         tokens, seconds = int(figures["num_tokens"]) - self._tokens, self._training_seconds

@@ -47,7 +47,7 @@ class Tally:
         self.sums = summed if self.sums is None else self.sums + summed
 
     def drain(self, accelerator: Accelerator) -> Tally:
-        """Give the sums over all processes and start again from zero; every process has to call it."""
+        """Return the sums over all processes and start again from zero; every process has to call it."""
         sums = self.sums
         if sums is None:
             sums = torch.zeros(len(_FIELDS), dtype=torch.float64, device=accelerator.device)

@@ -175,7 +175,7 @@ class StoryRewardTrainer(RewardTrainer):
         return_outputs: bool = False,
         num_items_in_batch: torch.Tensor | int | None = None,
     ) -> Any:
-        """Give this pass's share of the step's mean loss, times the processes by which gradients are divided."""
+        """Return this pass's share of the step's mean loss, times the processes by which gradients are divided."""
         chosen, rejected = self.rewards(model, inputs["segments"]).chunk(2)
         losses = pair_losses(
             chosen,

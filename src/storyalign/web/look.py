@@ -21,7 +21,7 @@ PAPER = colors.Color(
 
 
 def head(description: str, css: Path) -> str:
-    """Give what goes into the page's head; ``launch(css=...)`` would rewrite the rules.
+    """Return what goes into the page's head; ``launch(css=...)`` would rewrite the rules.
 
     Args:
         description: plain text without quotes, for search engines and previews.

@@ -117,7 +117,7 @@ def read_people_figures(path: str | Path) -> tuple[PeopleFigure, ...]:
 
 
 def people_json(figures: tuple[PeopleFigure, ...]) -> dict[str, Any]:
-    """Give the figures in the form in which they are read, and nothing else of the check by people."""
+    """Return the figures in the form in which they are read, and nothing else of the check by people."""
     return {
         f.construction: {"share": f.share, "ci": [f.low, f.high], "n": f.n, "unsure": f.unsure, "verdicts": f.verdicts}
         for f in figures

@@ -48,7 +48,7 @@ def require_own_figures(payload: Payload, dataset: Dataset, sample: bool, work: 
 
 
 def missing_figures(card: str, expected: str) -> list[str]:
-    """Give the lines of tables with figures that a card should have and has not."""
+    """Return the lines of tables with figures that a card should have and has not."""
     lines = {line.rstrip() for line in card.splitlines()}
     return [line for line in _FIGURES.findall(expected) if line not in lines]
 

@@ -108,7 +108,7 @@ def _dataset(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
 
 
 def _row_counts(payload: Payload, front: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """Give the splits whose rows in ``dataset_info`` are not those of their Parquet files."""
+    """Yield the splits whose rows in ``dataset_info`` are not those of their Parquet files."""
     said = {
         (info.get("config_name", "default"), split.get("name")): split.get("num_examples")
         for info in _dicts(front.get("dataset_info"))

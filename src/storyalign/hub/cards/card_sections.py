@@ -27,7 +27,7 @@ _AT_ONCE = 64
 
 
 def with_take_down(payload: Payload, contact: str | None) -> Payload:
-    """Say whom to ask for the removal of a row.
+    """Return whom to ask for the removal of a row.
 
     Args:
         payload: the files of a dataset.
@@ -44,7 +44,7 @@ def with_take_down(payload: Payload, contact: str | None) -> Payload:
 
 
 def with_tokens(payload: Payload, tokenizer: Named) -> Payload:
-    """Say how many tokens the stories have, each with its premise in the tokenizer's chat template.
+    """Return how many tokens the stories have, each with its premise in the tokenizer's chat template.
 
     Raises:
         ModelError: the tokenizer cannot be loaded.
@@ -68,7 +68,7 @@ def with_tokens(payload: Payload, tokenizer: Named) -> Payload:
 
 
 def with_leakage(payload: Payload, against: Sequence[Named]) -> tuple[Payload, int]:
-    """Say which pairs share texts with evaluation sets.
+    """Return which pairs share texts with evaluation sets.
 
     Returns:
         The files, and the number of pairs that leak.

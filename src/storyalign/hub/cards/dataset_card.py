@@ -94,7 +94,7 @@ def render_card(facts: CardFacts) -> str:
 
 
 def is_built_folder(folder: Path) -> bool:
-    """Tell whether a folder holds what a build writes and nothing else: a card with our tag, Parquet, people's word."""
+    """Return whether a folder holds only what a build writes: a card with our tag, Parquet, people's word."""
     from huggingface_hub import DatasetCard
     from yaml import YAMLError
 
@@ -180,7 +180,7 @@ class NewConfig:
 
 
 def add_config(card: str, new: NewConfig) -> str:
-    """Give the card with the configuration in ``configs`` and ``dataset_info``, and the section before the citation."""
+    """Return the card with the configuration in its front matter, and the section before the citation."""
     from datasets import DatasetInfo, SplitDict, SplitInfo
     from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard

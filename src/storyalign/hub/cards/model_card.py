@@ -59,7 +59,7 @@ def write_model_card(folder: str | Path, results: str | Path | None = None) -> P
 
 
 def render_model_card(folder: Path, results: Path | None = None) -> str:
-    """Give the text of a card; see ``write_model_card``."""
+    """Return the text of a card; see ``write_model_card``."""
     from jinja2 import Environment, StrictUndefined
 
     record = _read(folder / RECORD_FILE, "train it with train.py")
@@ -116,7 +116,7 @@ def _front_matter(record: Mapping[str, Any], sample: bool) -> ModelCardData:
 
 
 def base_and_license(base: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Give the Hub id of the model that a record names as its base, and its licence; None where they are not known."""
+    """Return the Hub id of the model that a record names as its base, and its licence; None where unknown."""
     made_from = base.get("made_from", base["name"])
     known = made_from if made_from and _HUB_ID.fullmatch(made_from) else None
     return known, base.get("license") or _LICENSES.get(made_from)

@@ -33,7 +33,7 @@ class Licences(NamedTuple):
         return sum(n for name, n in self.counts.items() if name in UNKNOWN)
 
     def closed(self, also_open: Collection[str] = ()) -> dict[str, int]:
-        """Give the licences, with their rows, under which a text may not be passed on."""
+        """Return the licences, with their rows, under which a text may not be passed on."""
         allowed = MAY_BE_PASSED_ON | {normal_name(name) for name in also_open} | UNKNOWN
         return {name: n for name, n in self.counts.items() if name not in allowed}
 

@@ -25,7 +25,7 @@ PACKED = {".css", ".csv", ".html", ".jinja", ".js", ".json", ".jsonl", ".md", ".
 
 
 def wheel_name() -> str:
-    """Give the file name of the wheel."""
+    """Return the file name of the wheel."""
     return f"storyalign-{__version__}-py3-none-any.whl"
 
 

@@ -99,12 +99,12 @@ class PersonKeys:
     salt: bytes
 
     def key(self, name: str) -> str:
-        """Give the key of a person: ``person-`` and 12 hexadecimal digits."""
+        """Return the key of a person: ``person-`` and 12 hexadecimal digits."""
         return f"person-{hmac.digest(self.salt, name.encode(), 'sha256').hex()[:12]}"
 
 
 def is_handle(writer: str | None) -> bool:
-    """Say whether a writer is a person's handle.
+    """Return whether a writer is a person's handle.
 
     >>> is_handle("u/night_owl"), is_handle("openai/gpt-4o"), is_handle("human")
     (True, False, False)
@@ -184,7 +184,7 @@ def without_names(payload: Payload, dataset: Dataset, work: Path, sample: bool, 
 
 
 def _human_places(row: Instance | PreferencePair) -> tuple[str, ...]:
-    """Give the writers who are people by the dataset's own rule (sections 2.1 and 3.1)."""
+    """Return the writers who are people by the dataset's own rule (sections 2.1 and 3.1)."""
     writers: tuple[str | None, ...] = ()
     if isinstance(row, Instance):
         if row.source == "human_llm":

@@ -46,7 +46,7 @@ def dataset_rows(repo: str, sha: str, configs: dict[str, list[str]]) -> dict[str
 
 
 def metric_value(repo: str, sha: str) -> dict[str, float]:
-    """Give the metric's accuracy and number of ties; half of the three groups, and one."""
+    """Return the metric's accuracy and number of ties; half of the three groups, and one."""
     import evaluate
 
     metric = evaluate.load(repo, revision=sha)
@@ -64,7 +64,7 @@ CHAT = [
 
 
 def model_reward(model: str, sha: str | None) -> dict[str, Any]:
-    """Give the reward of one story, and the weights that were missing or left over."""
+    """Return the reward of one story, and the weights that were missing or left over."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

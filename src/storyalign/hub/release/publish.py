@@ -244,7 +244,7 @@ def _given_up(error: Exception, repo: str, attempts: int) -> Exception:
 
 
 def released_as(api: Any, payload: Payload, repo: str, tag: str) -> str | None:
-    """Give the commit that a tag marks, where it holds the very files of a payload; None where there is no such tag.
+    """Return the commit that a tag marks, where it holds the very files of a payload; None where there is no such tag.
 
     Raises:
         HubError: the tag marks other files.

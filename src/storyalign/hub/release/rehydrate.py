@@ -106,7 +106,7 @@ _PLACE = ("config", "split", "position", "words")
 
 
 def _shown(payload: Payload) -> Iterator[_Placed]:
-    """Give the published rows the positions that the withheld ones leave free."""
+    """Yield the published rows the positions that the withheld ones leave free."""
     hidden = pq.read_table(pa.BufferReader(payload.read(TABLE)), columns=["config", "split", "position"]).to_pylist()
     taken = {(row["config"], row["split"], row["position"]) for row in hidden}
     free: dict[tuple[str, str], Iterator[int]] = {}
@@ -131,7 +131,7 @@ def _find(sources: Sequence[Path], wanted: set[str]) -> dict[str, str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Give a text as it stands, and in the forms that readers of corpora bring it into."""
+    """Yield a text as it stands, and in the forms that readers of corpora bring it into."""
     unix = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     broken = unix
     for mark in LINE_BREAKS:

@@ -166,7 +166,7 @@ def prepare_all(folders: Folders, org: str, work: Path, options: ReleaseOptions)
 def _options_of(
     part: str, folders: Folders, org: str, names: Mapping[str, str], options: ReleaseOptions
 ) -> ReleaseOptions:
-    """Let the parts describe each other: tokens by the model's tokenizer, leakage of the pairs into the benchmark."""
+    """Describe the parts by each other: tokens by the model's tokenizer, leakage of the pairs into the benchmark."""
     tokenizer, against = options.tokenizer, options.against
     if tokenizer is None and folders.model is not None:
         tokenizer = Named(str(folders.model), org + names["model"])

@@ -87,7 +87,7 @@ def release(
 
 
 def told(done: Published) -> str:
-    """Say in a line what a release did."""
+    """Return in one line what a release did."""
     if done.pull_request:
         return f"proposed: {done.pull_request}"
     tag = f"tag {done.tag}" if done.tag else ""
@@ -137,7 +137,7 @@ def dry_run(payload: Payload, repo: str, tag: str | None = None) -> Preview:
 
 
 def preview(payload: Payload, repo: str, tag: str | None = None) -> Preview:
-    """Say what a release would change, without a token and without changing anything.
+    """Return what a release would change, without a token and without changing anything.
 
     Raises:
         HubError: the tag marks other files already, or the Hub cannot be reached.

@@ -28,7 +28,7 @@ DEPTH = 4
 
 
 def members(path: str, data: bytes, depth: int = DEPTH) -> Iterator[tuple[str, bytes]]:
-    """Give a file, and if it is a zip (or wheel), tar or gzip file, everything in it.
+    """Yield a file, and if it is a zip (or wheel), tar or gzip file, everything in it.
 
     Args:
         path: its name; members are named ``path!member``.
@@ -188,7 +188,7 @@ def find_secrets(payload: Payload, token: str | None = None) -> Iterator[Secret]
 
 
 def _content(payload: Payload, path: str) -> bytes:
-    """Give a file's content; of weights only what is not numbers, the header."""
+    """Return a file's content; of weights only what is not numbers, the header."""
     source = payload.files[path]
     if not path.endswith(".safetensors") or isinstance(source, bytes):
         return payload.read(path)

@@ -67,7 +67,7 @@ def require_verified(checks: list[Check]) -> None:
 
 
 def reward_of(model: str, sha: str | None = None) -> list[float]:
-    """Give the reward of one fixed story by a model, from a folder or from the Hub.
+    """Return the reward of one fixed story by a model, from a folder or from the Hub.
 
     Raises:
         HubError: it cannot be loaded, or weights are missing or left over.
