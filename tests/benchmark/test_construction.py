@@ -238,7 +238,7 @@ def test_a_cost_limit_holds_for_the_folder_and_a_higher_one_goes_on(tmp_path):
     assert len(rows(out / "ratings.jsonl")) == 3
 
 
-def test_people_look_through_premises_between_two_runs(tmp_path):
+def test_people_look_through_premises_between_two_runs(tmp_path, capsys):
     write_human_stories(tmp_path, 1)
     out = tmp_path / "out"
     with scripted_server(answer) as running:
@@ -255,10 +255,16 @@ def test_people_look_through_premises_between_two_runs(tmp_path):
             table.writerows(sheet)
         premises(recipe=recipe, out=out, reviewed=tmp_path / "reviewed.csv")
         assert len(running.requests) == before
-    assert rows(out / "premises/llm_dropped.jsonl") == [
-        {"id": sheet[3]["id"], "reason": "rejected by a person", "again": False}
-    ]
-    assert len(rows(out / "premises.jsonl")) == 12  # 11 and the human one
+        assert rows(out / "premises/llm_dropped.jsonl") == [
+            {"id": sheet[3]["id"], "reason": "rejected by a person", "again": False}
+        ]
+        assert len(rows(out / "premises.jsonl")) == 12  # 11 and the human one
+        assert "not used:" not in capsys.readouterr().out
+        reviewed = (tmp_path / "reviewed.csv").read_text(encoding="utf-8")
+        (tmp_path / "reviewed.csv").write_text(reviewed.replace(sheet[3]["texts"], "0" * 64), encoding="utf-8")
+        premises(recipe=recipe, out=out, reviewed=tmp_path / "reviewed.csv")  # an answer about another text
+    assert "answers of the review not used: 1 " in capsys.readouterr().out
+    assert rows(out / "premises/llm_dropped.jsonl") == []
 
 
 def test_each_step_is_a_command_and_says_what_it_needs(built, tmp_path, capsys):

@@ -15,6 +15,7 @@ from storyalign.corpus.table_files import read_table
 from storyalign.errors import RowError
 from storyalign.llm.steps import Dropped
 from storyalign.records import BadRow
+from storyalign.text import judged_texts
 
 RECIPE = Recipe.from_mapping({"premises": {"fewest_words": 5, "most_words": 15, "license": "cc0-1.0"}})
 KEEPER = "A lighthouse keeper finds a letter that he has not written yet."
@@ -38,7 +39,7 @@ def test_each_filter_names_its_reason():
         {"id": "nearly", "prompt": KEEPER.replace("A lighthouse", "The old lighthouse")},
         {"id": "unloved", "prompt": BAKER},
     ]
-    assert reasons(rows, verdicts={"unloved": False, "good": True}) == {
+    assert reasons(rows, verdicts={judged_texts(BAKER, ()): False, judged_texts(KEEPER, ()): True}) == {
         "good": None,
         "short": "empty: fewer words than a premise needs",
         "long": "too long",
@@ -105,17 +106,18 @@ def reviewed(tmp_path: Path, text: str) -> dict[str, bool]:
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_review_says_yes_no_or_nothing_whatever_its_delimiter(tmp_path, mark):
-    text = "id,premise,keep,note\na,P,Yes,\nb,P, n ,\nc,P,,\nd,P,no\n".replace(",", mark)
-    assert reviewed(tmp_path, text) == {"a": True, "b": False, "d": False}
+    text = "id,premise,texts,keep,note\na,P,ta,Yes,\nb,P,tb, n ,\nc,P,tc,,\nd,P,td,no\n".replace(",", mark)
+    assert reviewed(tmp_path, text) == {"ta": True, "tb": False, "td": False}
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("id,keep\na,maybe\n", r"reviewed\.csv:2 \(id a\): keep is 'maybe'"),
-        ("id,answer\na,no\n", r"reviewed\.csv:2 .*no column keep; found id, answer"),
-        ("id|keep\na|no\n", r"reviewed\.csv:2: no column id and keep"),
-        ("id,keep\na,no\na,yes\n", r"reviewed\.csv:3 .*the other answer"),
+        ("id,keep,texts\na,maybe,t\n", r"reviewed\.csv:2 \(id a\): keep is 'maybe'"),
+        ("id,answer,texts\na,no,t\n", r"reviewed\.csv:2 .*no column keep; found id, answer, texts"),
+        ("id|keep\na|no\n", r"reviewed\.csv:2: no column id and keep and texts"),
+        ("id,keep,texts\na,no,\n", r"reviewed\.csv:2 .*texts is empty"),
+        ("id,keep,texts\na,no,t\na,yes,t\n", r"reviewed\.csv:3 .*the other answer"),
     ],
 )
 def test_a_review_that_says_something_else_is_refused(tmp_path, text, problem):
@@ -125,4 +127,5 @@ def test_a_review_that_says_something_else_is_refused(tmp_path, text, problem):
 
 def test_a_premise_is_never_a_formula():
     [row] = review_sheet([{"id": "a", "prompt": "=HYPERLINK(1)"}], seed=1)
-    assert row == {"id": "a", "family": "", "premise": "'=HYPERLINK(1)", "keep": "", "note": ""}
+    texts = judged_texts("=HYPERLINK(1)", ())
+    assert row == {"id": "a", "family": "", "premise": "'=HYPERLINK(1)", "keep": "", "note": "", "texts": texts}

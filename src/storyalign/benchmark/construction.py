@@ -27,6 +27,7 @@ from storyalign.benchmark.premise_pool import (
     human_premises,
     review_sheet,
     review_verdicts,
+    reviewed_text,
 )
 from storyalign.benchmark.premises import (
     Themes,
@@ -60,6 +61,8 @@ class Kept(NamedTuple):
     dropped: int
     waiting: int
     """Dropped for now: a later run may keep them."""
+    about_others: int = 0
+    """Answers of people that were not used, as their premise has another text now."""
 
 
 class TakenVerdicts(NamedTuple):
@@ -112,16 +115,18 @@ class Construction:
             self._ask([Job(check_step(self.recipe), folder / "to_check.jsonl", settings.check, folder / "checked")])
             made = [folder / "checked/rows.jsonl"]
         rows = (row for path in made for row in _rows(path))
-        passed = self._part(filter_premises(rows, self.recipe, self._review()), folder / "llm.jsonl")
+        review = self._review()
+        passed = self._part(filter_premises(rows, self.recipe, review), folder / "llm.jsonl")
+        met = {reviewed_text(row) for path in made for row in _rows(path)}
         drawn = self._part(self._human_premises(human), folder / "human.jsonl")
         sheet = io.StringIO()
-        table = csv.DictWriter(sheet, ["id", "family", "premise", "keep", "note"])
+        table = csv.DictWriter(sheet, ["id", "family", "premise", "keep", "note", "texts"])
         table.writeheader()
         table.writerows(review_sheet(_rows(folder / "llm.jsonl"), self.recipe.seed))
         write_text(folder / "to_review.csv", "\ufeff" + sheet.getvalue())
         pool = [folder / "llm.jsonl", folder / "human.jsonl"]
         kept = write_jsonl(self.folder / "premises.jsonl", (r for p in pool for r in _first(_rows(p), self.limit)))
-        return Kept("premises", kept, passed.dropped + drawn.dropped, drawn.waiting)
+        return Kept("premises", kept, passed.dropped + drawn.dropped, drawn.waiting, len(review.keys() - met))
 
     def _human_premises(self, human: Callable[[], Iterable[Row]]) -> Iterator[Row | Dropped]:
         """Draw premises with a human story, and have the stories checked where the recipe names who does it."""

@@ -1,4 +1,4 @@
-"""The pool of premises: filters with reasons, the way past people and back, and the premises that come with a story."""
+"""The pool of premises: filters with reasons, human review, and the premises that come with a story."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storyalign.corpus.duplicates import TextIndex
 from storyalign.files import Line
 from storyalign.llm.steps import Dropped, Row
 from storyalign.records import BadRow
-from storyalign.text import UNKNOWN_LANGUAGE, content_id, count_words, distinct_words
+from storyalign.text import UNKNOWN_LANGUAGE, content_id, count_words, distinct_words, judged_texts
 
 KEPT = ("family", "theme", "turn", "style", "seed", "made_by")
 """What a premise remembers of its way."""
@@ -24,13 +24,13 @@ def filter_premises(rows: Iterable[Row], recipe: Recipe, verdicts: Mapping[str, 
     Args:
         rows: premises with ``prompt``, and where known ``plain`` (the wording before restyling) and ``faults``.
         recipe: the bounds.
-        verdicts: what people said of a premise, by id; those that nobody saw stay.
+        verdicts: whether people keep a premise, by the digest of its text (``reviewed_text``); the others stay.
     """
     settings = recipe.premises
     index = TextIndex(settings.near_duplicate)
     passed: list[Row] = []
     for row in rows:
-        reason = _fault(row, recipe) or (None if verdicts.get(row["id"], True) else "rejected by a person")
+        reason = _fault(row, recipe) or (None if verdicts.get(reviewed_text(row), True) else "rejected by a person")
         if reason is None and (match := index.find_or_add(row["id"], row["prompt"])) is not None:
             reason = f"{'exact' if match.exact else 'near'} duplicate of {match.key}"
         if reason is None:
@@ -149,13 +149,28 @@ def _human_row(row: Row) -> Row:
 
 
 def review_sheet(rows: Iterable[Row], seed: int) -> list[dict[str, str]]:
-    """Make the rows of a table for people who look through premises: an empty ``keep`` to fill with yes or no."""
+    """Return the rows of a table for people who look through premises: an empty ``keep`` to fill with yes or no.
+
+    ``texts`` is the digest of the very premise that is looked at.
+    """
     sheet = [
-        {"id": row["id"], "family": row.get("family", ""), "premise": _cell(row["prompt"]), "keep": "", "note": ""}
+        {
+            "id": row["id"],
+            "family": row.get("family", ""),
+            "premise": _cell(row["prompt"]),
+            "keep": "",
+            "note": "",
+            "texts": reviewed_text(row),
+        }
         for row in rows
     ]
     random.Random(seed).shuffle(sheet)  # so that nobody tires of the same family at the end
     return sheet
+
+
+def reviewed_text(row: Row) -> str:
+    """Return the digest of a premise's text: an answer about it meets no other premise."""
+    return judged_texts(row["prompt"], ())
 
 
 def _cell(text: str) -> str:
@@ -166,18 +181,23 @@ def _cell(text: str) -> str:
 def review_verdicts(lines: Iterable[Line]) -> dict[str, bool]:
     """Read a filled-in table: rows that nobody filled in say nothing.
 
+    Returns:
+        Whether to keep a premise, by the digest of its text.
+
     Raises:
         RowError: a column is missing, ``keep`` is neither yes nor no, or a premise has both; names file and line.
     """
     verdicts: dict[str, bool] = {}
     for line in lines:
-        if missing := {"id", "keep"} - set(line.row):
+        if missing := {"id", "keep", "texts"} - set(line.row):
             raise line.error(f"no column {' and '.join(sorted(missing))}; found {', '.join(line.row)}")
-        word, premise = str(line.row["keep"]).strip().lower(), str(line.row["id"])
+        word, premise = str(line.row["keep"]).strip().lower(), str(line.row["texts"]).strip()
         if not word:
             continue
         if word not in _YES and word not in _NO:
             raise line.error(f"keep is {word!r}; write yes or no, or leave it empty")
+        if not premise:
+            raise line.error("texts is empty, the digest of the reviewed premise; fill in a new to_review.csv")
         if verdicts.setdefault(premise, word in _YES) != (word in _YES):
             raise line.error("an earlier row of the same premise has the other answer")
     return verdicts

@@ -259,6 +259,8 @@ def _assemble(work: Construction, out: Path) -> None:
 def _say(kept: Kept, out: Path) -> None:
     waiting = f" | not yet {kept.waiting:,}" if kept.waiting else ""
     typer.echo(f"{out / kept.name}.jsonl: {kept.kept:,} rows | dropped {kept.dropped:,}{waiting}")
+    if kept.about_others:
+        typer.echo(f"answers of the review not used: {kept.about_others:,} (their premises have other texts now)")
 
 
 def _print_plan(recipe: Path, settings: Recipe, out: Path, limit: int | None) -> None:
