@@ -63,7 +63,7 @@ def top1_report(
         ``chance`` is the mean of 1 / candidates. A figure without any group behind it is None.
 
     Raises:
-        ValueError: lengths differ, a group has fewer than 2 candidates, a reward is no number, a reference is out of
+        ValueError: lengths differ, a group has fewer than 2 candidates, a reward is not a number, a reference is out of
             range, a name or the tie policy is unknown. The message names the position.
 
     >>> report = top1_report([[2.0, 1.0], [1.0, 1.0], [0.5, None]], [0, 0, 0])
@@ -201,7 +201,7 @@ def clean_predictions(predictions: Iterable[Iterable[Any] | None]) -> list[list[
     """Check rewards and turn them into floats, missing ones into None.
 
     Raises:
-        ValueError: a group is no list or has fewer than 2 candidates; a reward is no number.
+        ValueError: a group is no list or has fewer than 2 candidates; a reward is not a number.
     """
     groups: list[list[float | None] | None] = []
     for i, group in enumerate(predictions):

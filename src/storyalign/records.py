@@ -295,7 +295,8 @@ def row_digest(row: Mapping[str, Any]) -> str:
 def _text(row: Mapping[str, Any], field: str) -> str:
     value = row.get(field)
     if not isinstance(value, str):
-        raise BadRow(f"{field} is missing" if value is None else f"{field} is no text but {type(value).__name__}")
+        found = "is missing" if value is None else f"must be a string, got {type(value).__name__}"
+        raise BadRow(f"{field} {found}")
     if not value.strip():
         raise BadRow(f"{field} is empty")
     return value
@@ -304,7 +305,8 @@ def _text(row: Mapping[str, Any], field: str) -> str:
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
     value = row.get(field)
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise BadRow(f"{field} is missing" if value is None else f"{field} is no list of texts")
+        found = "is missing" if value is None else f"must be a list of strings, got {type(value).__name__}"
+        raise BadRow(f"{field} {found}")
     return tuple(_text({f"{field}[{i}]": item}, f"{field}[{i}]") for i, item in enumerate(value))
 
 

@@ -44,7 +44,7 @@ def test_ranks_follow_the_order_of_the_data_and_annotators_are_averaged(tmp_path
         ({"id": "g1", "annotator": "a", "ranks": [1, 2]}, "2 ranks for 4 stories"),
         ({"id": "g9", "annotator": "a", "ranks": [1]}, "no group of this id"),
         ({"id": "g1", "ranks": [1, 2, 3, 4]}, "annotator missing"),
-        ({"id": "g1", "annotator": "a", "ranks": [1, 2, True, 4]}, "rank True is no number"),
+        ({"id": "g1", "annotator": "a", "ranks": [1, 2, True, 4]}, "rank must be a number, got True"),
         ({"id": "g1", "annotator": "a", "ranks": "1,2,3,4"}, "no list of ranks"),
     ],
 )

@@ -119,7 +119,7 @@ def test_results_that_the_hub_shows_are_backed_too() -> None:
     payload = Payload("model", Path("folder"), files)
     assert lint_card(payload) == [
         "results.json has no accuracy 0.9137, the result in model-index",
-        ".eval_results/storyrmb.yaml has a result that is no number",
+        ".eval_results/storyrmb.yaml has a result that must be a number",
         "results.json has no accuracy 0.9137, the result in .eval_results/storyrmb.yaml",
     ]
     for accuracy, problems in ((0.9137, 0), (0.91374, 1)):  # to the last digit

@@ -142,7 +142,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"chosen_writer": None}, "chosen_writer is missing"),
     ({"rejected_writers": []}, "rejected_writers is missing"),
     ({"prompt": ""}, "prompt is empty"),
-    ({"chosen": 7}, "chosen is no text but int"),
+    ({"chosen": 7}, "chosen must be a string, got int"),
     ({"tau_avg": 1.5}, "tau_avg is 1.5"),
     ({"dimension_stage": 5}, "dimension_stage is 5"),
     ({"id": "rmb-0000"}, "duplicate id; it stands in"),

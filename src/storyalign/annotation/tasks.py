@@ -88,7 +88,7 @@ def _candidates(value: object) -> tuple[tuple[str, ...], tuple[str | None, ...]]
             raise BadRow(f"candidates {stories.index(story)} and {place} are the same story")
         writer = candidate.get("writer")
         if writer is not None and not isinstance(writer, str):
-            raise BadRow(f"the writer of candidate {place} is no text")
+            raise BadRow(f"the writer of candidate {place} must be a string")
         stories.append(story)
         writers.append(writer)
     return tuple(stories), tuple(writers)

@@ -153,7 +153,7 @@ def _ranking(row: Mapping[str, Any], listed: Mapping[str, ListedGroup]) -> tuple
     values: Values = {}
     for story, rank in zip(stories, ranks, strict=True):
         if isinstance(rank, bool) or not isinstance(rank, int | float) or not math.isfinite(rank):
-            raise BadRow(f"rank {rank!r} is no number; 1 is the best, equal numbers are ties")
+            raise BadRow(f"rank must be a number, got {rank!r}; 1 is the best, equal numbers are ties")
         if story is not None:
             values[story] = float(rank)
     return group, str(annotator), _as_places(values)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DivergedError(StoryAlignError):
-    """The loss or its gradient is no number any more."""
+    """The loss or its gradient is no longer finite."""
 
 
 class PairLoader(DataLoader[Any]):

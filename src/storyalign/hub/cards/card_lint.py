@@ -157,7 +157,7 @@ def _claims(payload: Payload, front: dict[str, Any]) -> Iterator[str]:
     for place, values in claims.items():
         numbers = [value for value in values if isinstance(value, int | float)]
         if len(numbers) < len(values):
-            yield f"{place} has a result that is no number"
+            yield f"{place} has a result that must be a number"
         for value in dict.fromkeys(numbers):
             if value not in measured:
                 yield f"{RESULTS_FILE} has no accuracy {value}, the result in {place}"
