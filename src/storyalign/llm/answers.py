@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import json
 import time
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def _error_text(body: bytes) -> str:
 
 
 def _printable(text: str) -> str:
-    return " ".join(text.split()).encode("utf-8", "replace").decode()[:_MOST_WORDS]
+    return re.sub("[\ud800-\udfff]", "\ufffd", " ".join(text.split()))[:_MOST_WORDS]
 
 
 def _retry_after(headers: dict[str, str]) -> float | None:
