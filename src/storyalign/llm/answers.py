@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import email.utils
-import re
 import json
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
