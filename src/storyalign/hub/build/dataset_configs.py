@@ -20,7 +20,7 @@ GROUP_BYTES = 8 << 20
 """A row group ends with the row that reaches this number of rows, or about this much text."""
 
 DIGEST_FORMAT = 2
-"""How ``ConfigFacts.digest`` is computed (1: over column texts); one of another format says nothing about the rows."""
+"""How ``ConfigFacts.digest`` is computed (1: column by column); one of another format says nothing about the rows."""
 
 SHARD_BYTES = 500 << 20
 """About this much text goes into one file."""

@@ -106,7 +106,7 @@ _PLACE = ("config", "split", "position", "words")
 
 
 def _shown(payload: Payload) -> Iterator[_Placed]:
-    """Yield the published rows the positions that the withheld ones leave free."""
+    """Yield the published rows at the positions that the withheld ones leave free."""
     hidden = pq.read_table(pa.BufferReader(payload.read(TABLE)), columns=["config", "split", "position"]).to_pylist()
     taken = {(row["config"], row["split"], row["position"]) for row in hidden}
     free: dict[tuple[str, str], Iterator[int]] = {}
