@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rows import storyrmb_row, write_rows
+from tests.support.rows import storyrmb_row, write_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"

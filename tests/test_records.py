@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from storyalign.records import BadRow, Instance, PreferencePair
-from tests.rows import pair_row, storyrmb_row
+from tests.support.rows import pair_row, storyrmb_row
 
 
 def test_names_that_are_numbers_are_strings() -> None:

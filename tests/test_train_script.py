@@ -11,8 +11,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from storyalign.models.chat import render
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import enable, packed_rewards
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import ROOT, launch, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import ROOT, launch, write_pairs
 
 
 def test_smoke_recipe_trains_a_model_that_loads_everywhere(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from storyalign.annotation.annotator_agreement import agreement_figures, alpha, consistency_figures
-from tests.annotation.groups import ranked, task, unsure
+from tests.support.annotated_groups import ranked, task, unsure
 
 
 def test_alpha_of_nominal_values_by_hand() -> None:

@@ -8,8 +8,8 @@ from storyalign.annotation.board_html import board_html, finished_html
 from storyalign.annotation.exchange import seats_of
 from storyalign.annotation.store import Claim
 from storyalign.annotation.tasks import MODES, Task
-from tests.annotation.groups import ranked, row, task, unsure
-from tests.shown_html import HOSTILE, Shown
+from tests.support.annotated_groups import ranked, row, task, unsure
+from tests.support.shown_html import HOSTILE, Shown
 
 FIELDS = {"rank": {}, "confirm": {"ranking": [2, 0, 1, 3]}, "human-best": {"human": 1}, "best-of-n": {}}
 

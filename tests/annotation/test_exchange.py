@@ -9,7 +9,7 @@ from storyalign.annotation.exchange import import_rows, read_rows, seats_of, she
 from storyalign.annotation.store import Store
 from storyalign.annotation.tasks import Task
 from storyalign.errors import DataError, RowError
-from tests.annotation.groups import ranked, row, task, unsure
+from tests.support.annotated_groups import ranked, row, task, unsure
 
 ENDINGS = pytest.mark.parametrize("ending", ["jsonl", "csv"])
 TASKS = [task(0), task(1, ranking=[2, 0, 1, 3]), task(2, human=1), task(3, n=5, mode="best-of-n")]

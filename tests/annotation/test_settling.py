@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from storyalign.annotation.settling import settle, state_of, tau
-from tests.annotation.groups import ranked, task, unsure
+from tests.support.annotated_groups import ranked, task, unsure
 
 RANK, CONFIRM, HUMAN = task(), task(ranking=[2, 0, 1, 3]), task(human=1)
 

@@ -18,10 +18,10 @@ import pytest
 from storyalign.annotation.progress import progress_of
 from storyalign.annotation.store import Annotator, Store
 from storyalign.errors import DataError
-from tests.annotation.groups import ranked, task, unsure
-from tests.command import environment
+from tests.support.annotated_groups import ranked, task, unsure
+from tests.support.command import environment
 
-WORKER = Path(__file__).with_name("work_through.py")
+WORKER = Path(__file__).parents[1] / "support" / "work_through.py"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from storyalign.annotation.tasks import Task
 from storyalign.records import BadRow
-from tests.annotation.groups import row
+from tests.support.annotated_groups import row
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from storyalign.annotation.verdicts import Answer, Verdict, contradictions, make_verdict, problems
 from storyalign.records import BadRow
-from tests.annotation.groups import ranked, task, unsure
+from tests.support.annotated_groups import ranked, task, unsure
 
 RANK, CONFIRM = task(), task(ranking=[2, 0, 1, 3])
 HUMAN, BEST_OF_N = task(human=1), task(n=16, mode="best-of-n")

@@ -9,7 +9,7 @@ import pytest
 from storyalign.audit.story_lengths import LengthCounter, Spread, in_batches, spread
 from storyalign.corpus.story_groups import StoryGroup, open_story_groups
 from storyalign.errors import RecipeError, RowError
-from tests.rows import group_row, pair_row, storyrmb_row, write_rows
+from tests.support.rows import group_row, pair_row, storyrmb_row, write_rows
 
 
 def group(*stories, premise="p", writers=("human", "a"), language="en", withheld=0):

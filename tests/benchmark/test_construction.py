@@ -11,7 +11,7 @@ from storyalign.cli.construct_storyrmb import agreement, assemble, candidates, d
 from storyalign.errors import DataError, RowError
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import Instance
-from tests.benchmark.scripted_authors import (
+from tests.support.scripted_authors import (
     JUDGES,
     WRITERS,
     answer,
@@ -20,7 +20,7 @@ from tests.benchmark.scripted_authors import (
     write_recipe,
     write_verdicts,
 )
-from tests.scripted_llm_server import Fault, Said, prompt_of, scripted_server
+from tests.support.scripted_llm_server import Fault, Said, prompt_of, scripted_server
 
 
 def rows(path: Path) -> list[dict]:

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from storyalign.files import read_jsonl
-from tests.benchmark.scripted_authors import answer, write_human_stories, write_recipe, write_verdicts
-from tests.command import environment
-from tests.scripted_llm_server import Running, scripted_server
+from tests.support.command import environment
+from tests.support.scripted_authors import answer, write_human_stories, write_recipe, write_verdicts
+from tests.support.scripted_llm_server import Running, scripted_server
 
 pytestmark = pytest.mark.full
 

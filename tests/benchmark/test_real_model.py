@@ -15,8 +15,8 @@ from storyalign.cli.construct_storyrmb import storyrmb
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.llm.estimate import counted_calls, tokenizer_count
 from storyalign.llm.step_runs import run_step
-from tests.benchmark.scripted_authors import write_human_stories, write_recipe
-from tests.transformers_serve import served_model
+from tests.support.scripted_authors import write_human_stories, write_recipe
+from tests.support.transformers_serve import served_model
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1500)]
 

@@ -9,8 +9,8 @@ from storyalign.benchmark.sensitive_content import CATEGORIES
 from storyalign.cli.construct_storyrmb import premises, storyrmb
 from storyalign.errors import RecipeError
 from storyalign.files import read_jsonl
-from tests.benchmark.scripted_authors import answer, prose, write_human_stories, write_recipe, write_verdicts
-from tests.scripted_llm_server import Fault, Said, prompt_of, scripted_server
+from tests.support.scripted_authors import answer, prose, write_human_stories, write_recipe, write_verdicts
+from tests.support.scripted_llm_server import Fault, Said, prompt_of, scripted_server
 
 LLM_PREMISES = {"endpoint": None, "check": None}
 ASKED = "You look through stories by people"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.space.serving import serving
+from tests.support.space_serving import serving
 
 HERE = Path(__file__).resolve().parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -11,11 +11,11 @@ from playwright.sync_api import expect
 from storyalign.annotation.progress import progress_of
 from storyalign.annotation.store import Store
 from storyalign.files import write_jsonl
-from tests.annotation.groups import row, write_tasks
 from tests.browser.test_rank import PHONE
-from tests.command import environment
-from tests.shown_html import HOSTILE
-from tests.space.serving import free_port, wait_for
+from tests.support.annotated_groups import row, write_tasks
+from tests.support.command import environment
+from tests.support.shown_html import HOSTILE
+from tests.support.space_serving import free_port, wait_for
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def open_all(page):
 
 
 def candidate(page, seat):
-    """Say which candidate of ``tests.annotation.groups`` lies on a seat."""
+    """Say which candidate of ``tests.support.annotated_groups`` lies on a seat."""
     story = page.locator(f"#an-story-{seat} .sa-story").text_content()
     return int(re.search(r"Story \d+-(\d+)", story)[1])
 

@@ -1,7 +1,7 @@
 from playwright.sync_api import expect
 
-from tests.space.fake_endpoint import endpoint
-from tests.space.serving import serving
+from tests.support.fake_endpoint import endpoint
+from tests.support.space_serving import serving
 
 
 def come(visit, address=None):

@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.space.serving import serving
+from tests.support.space_serving import serving
 
 PHONE = {"viewport": {"width": 375, "height": 740}, "has_touch": True, "is_mobile": True}
 

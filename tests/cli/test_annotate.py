@@ -12,8 +12,8 @@ import pytest
 
 from storyalign.annotation.store import Store
 from storyalign.files import read_jsonl
-from tests.annotation.groups import ranked, task, write_tasks
-from tests.command import environment, storyalign
+from tests.support.annotated_groups import ranked, task, write_tasks
+from tests.support.command import environment, storyalign
 
 GUIDE = Path(__file__).parents[2] / "docs" / "annotate.md"
 BLOCK = re.compile(r"(<!-- not run by the tests: [^>]+ -->\n)?^```bash\n(.*?)^```", re.M | re.S)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import urllib.request
 
-from tests.space.serving import free_port, wait_for
+from tests.support.space_serving import free_port, wait_for
 
 
 def test_app_serves_without_a_model(tmp_path):

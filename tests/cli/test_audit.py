@@ -8,7 +8,7 @@ import pytest
 
 from tests.audit.test_shortcuts import benchmark, by_length
 from tests.cli.test_evaluate import call, write_data
-from tests.evaluation.scored import rewards_rows, write_rewards
+from tests.support.scored import rewards_rows, write_rewards
 
 __all__ = ["call"]
 

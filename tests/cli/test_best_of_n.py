@@ -19,10 +19,10 @@ from storyalign.corpus.premise_lists import Premise
 from storyalign.evaluation.drafts import TRIES, plan, seed_of
 from storyalign.evaluation.local_writer import LocalWriter
 from tests.cli.test_evaluate import call
-from tests.command import environment
-from tests.rows import group_row, write_rows
-from tests.scripted_llm_server import Fault, prompt_of, scripted_server
-from tests.tiny_models import tiny_model, tiny_model_folder, tiny_tokenizer
+from tests.support.command import environment
+from tests.support.rows import group_row, write_rows
+from tests.support.scripted_llm_server import Fault, prompt_of, scripted_server
+from tests.support.tiny_models import tiny_model, tiny_model_folder, tiny_tokenizer
 
 __all__ = ["call"]
 

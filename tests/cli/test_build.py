@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import storyalign
 from storyalign.cli.main import app
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 def run(*arguments: str) -> str:

@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 
-from tests.benchmark.scripted_authors import answer
-from tests.command import environment
-from tests.scripted_llm_server import scripted_server
+from tests.support.command import environment
+from tests.support.scripted_authors import answer
+from tests.support.scripted_llm_server import scripted_server
 from tests.test_floors import ROOT
 
 BLOCK = re.compile(r"(<!-- not run by the tests: [^>]+ -->\n)?^```bash\n(.*?)^```", re.M | re.S)

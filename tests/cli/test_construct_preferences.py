@@ -17,12 +17,12 @@ import pytest
 from storyalign.corpus.human_story import HumanStory
 from storyalign.corpus.judged_groups import read_judged_groups
 from storyalign.files import read_jsonl
-from tests.cli.construction import clever, write_recipe
-from tests.command import environment, storyalign
-from tests.preferences.shelf import story_row, write_export, write_shelf
-from tests.rows import write_rows
-from tests.scripted_llm_server import Fault, Running, scripted_server
-from tests.slurm_commands import run_tasks, slurm
+from tests.support.command import environment, storyalign
+from tests.support.constructions import clever, write_recipe
+from tests.support.rows import write_rows
+from tests.support.scripted_llm_server import Fault, Running, scripted_server
+from tests.support.slurm_commands import run_tasks, slurm
+from tests.support.story_shelf import story_row, write_export, write_shelf
 
 pytest.importorskip("datatrove")
 pytest.importorskip("rensa")

@@ -9,8 +9,8 @@ import pytest
 
 from storyalign.llm.criteria_replies import CRITERIA
 from tests.cli.test_evaluate import call
-from tests.rows import storyrmb_row, write_rows
-from tests.scripted_llm_server import prompt_of, scripted_server
+from tests.support.rows import storyrmb_row, write_rows
+from tests.support.scripted_llm_server import prompt_of, scripted_server
 
 __all__ = ["call"]
 

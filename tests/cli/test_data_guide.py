@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.command import environment
+from tests.support.command import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- not run by the tests: [^>]+ -->\n)?^```(bash|python)\n(.*?)^```", re.M | re.S)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from storyalign.hub.build.dataset_folder import build_storyrmb
-from tests.rows import storyrmb_row, write_rows
+from tests.support.rows import storyrmb_row, write_rows
 
 
 def test_a_dataset_that_is_not_the_sample_is_never_replaced(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from storyalign.cli.data_options import DataChoice
 from storyalign.cli.main import run
 from storyalign.cli.scoring_runs import file_name
 from storyalign.scoring.options import ScoringOptions
-from tests.evaluation.scored import instance, rewards_rows, right_in, write_rewards
+from tests.support.scored import instance, rewards_rows, right_in, write_rewards
 
 ITEMS = [instance(n) for n in range(60)]
 
@@ -217,7 +217,7 @@ def test_brackets_in_names_are_no_markup(call, data, tmp_path):
 
 
 def test_a_model_is_scored_first_and_the_second_time_its_rewards_are_there(call, tmp_path):
-    from tests.tiny_models import tiny_model_folder, words
+    from tests.support.tiny_models import tiny_model_folder, words
 
     model = tiny_model_folder(tmp_path / "model")
     items = [
@@ -241,7 +241,7 @@ def test_a_model_is_scored_first_and_the_second_time_its_rewards_are_there(call,
 
 
 def test_models_at_similar_paths_a_gold_order_of_choice_and_an_edited_reward(call, tmp_path):
-    from tests.tiny_models import tiny_model_folder
+    from tests.support.tiny_models import tiny_model_folder
 
     groups = [
         {

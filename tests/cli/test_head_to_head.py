@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.cli.test_evaluate import call, data, rewards, write_data
-from tests.evaluation.scored import instance
-from tests.rows import write_rows
+from tests.support.rows import write_rows
+from tests.support.scored import instance
 
 __all__ = ["call", "data", "rewards"]
 

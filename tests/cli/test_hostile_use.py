@@ -11,8 +11,8 @@ from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.chart_style import new_axes, save_figure
 from storyalign.records import BadRow, Instance, Reward
-from tests.command import storyalign
-from tests.rows import storyrmb_row, write_rows
+from tests.support.command import storyalign
+from tests.support.rows import storyrmb_row, write_rows
 
 
 @pytest.fixture

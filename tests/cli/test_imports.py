@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.command import storyalign
-from tests.rows import group_row, pair_row, storyrmb_row, write_rows
+from tests.support.command import storyalign
+from tests.support.rows import group_row, pair_row, storyrmb_row, write_rows
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -12,9 +12,9 @@ import pytest
 from storyalign.cli.main import app
 from storyalign.errors import StoryAlignError
 from storyalign.llm.criteria_replies import CRITERIA
-from tests.rows import group_row, storyrmb_row, write_rows
-from tests.scoring.judging import names
-from tests.scripted_llm_server import Said, scripted_server
+from tests.support.judging import names
+from tests.support.rows import group_row, storyrmb_row, write_rows
+from tests.support.scripted_llm_server import Said, scripted_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -234,7 +234,7 @@ def test_what_comes_after_the_judge_is_checked_before_it_is_paid(here, judged):
 
 def test_each_scorer_gets_the_options_that_it_takes(here, judged, tmp_path):
     call, server = judged
-    from tests.tiny_models import tiny_model_folder
+    from tests.support.tiny_models import tiny_model_folder
 
     tiny_model_folder(tmp_path / "model")
     call(

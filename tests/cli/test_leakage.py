@@ -7,8 +7,8 @@ import pytest
 
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from tests.audit.test_leakage import instance, pair
-from tests.command import storyalign
-from tests.rows import write_rows
+from tests.support.command import storyalign
+from tests.support.rows import write_rows
 
 pytest.importorskip("rensa")
 

@@ -19,8 +19,8 @@ import pytest
 import yaml
 from openpyxl import Workbook
 
-from tests.command import environment, storyalign
-from tests.file_server import FileServer, serving
+from tests.support.command import environment, storyalign
+from tests.support.file_server import FileServer, serving
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "open.yaml"
 

@@ -11,8 +11,8 @@ import pytest
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.evaluation.paper_document import tex
 from tests.cli.test_evaluate import call, write_data
-from tests.evaluation.scored import instance, rewards_rows, right_in, write_rewards
-from tests.rows import write_rows
+from tests.support.rows import write_rows
+from tests.support.scored import instance, rewards_rows, right_in, write_rewards
 
 __all__ = ["call"]
 

@@ -11,10 +11,10 @@ import pytest
 
 from storyalign.files import read_jsonl, write_jsonl
 from tests.audit.test_leakage import instance
-from tests.cli.construction import clever
-from tests.command import environment
-from tests.preferences.shelf import write_export
-from tests.scripted_llm_server import scripted_server
+from tests.support.command import environment
+from tests.support.constructions import clever
+from tests.support.scripted_llm_server import scripted_server
+from tests.support.story_shelf import write_export
 from tests.test_floors import ROOT
 
 BLOCK = re.compile(r"(<!-- not run by the tests: [^>]+ -->\n)?^```bash\n(.*?)^```", re.M | re.S)

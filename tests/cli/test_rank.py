@@ -10,7 +10,7 @@ import pytest
 
 from storyalign.cli.rank import order
 from storyalign.records import Reward
-from tests.tiny_models import tiny_model_folder
+from tests.support.tiny_models import tiny_model_folder
 
 
 def reward(candidate: int, value: float | None) -> Reward:

@@ -9,8 +9,8 @@ import pytest
 from storyalign.hub.build.dataset_folder import build_story_preferences
 from storyalign.models.chat import render
 from tests.cli.test_evaluate import call
-from tests.rows import pair_row, storyrmb_row, write_rows
-from tests.tiny_models import tiny_tokenizer
+from tests.support.rows import pair_row, storyrmb_row, write_rows
+from tests.support.tiny_models import tiny_tokenizer
 
 __all__ = ["call"]
 

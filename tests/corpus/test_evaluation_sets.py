@@ -10,7 +10,7 @@ import pytest
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.corpus.judged_groups import TIED
 from storyalign.errors import DataError, HubError, RecipeError, RowError
-from tests.rows import group_row, pair_row, storyrmb_row, write_rows
+from tests.support.rows import group_row, pair_row, storyrmb_row, write_rows
 
 
 def test_storyrmb_rows(tmp_path: Path) -> None:

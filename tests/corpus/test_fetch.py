@@ -9,7 +9,7 @@ import pytest
 
 from storyalign.corpus.fetch import fetch
 from storyalign.errors import DataError
-from tests.file_server import FileServer, serving
+from tests.support.file_server import FileServer, serving
 
 CONTENT = b"0123456789" * 50_000
 SHA = hashlib.sha256(CONTENT).hexdigest()

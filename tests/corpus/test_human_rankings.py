@@ -15,7 +15,7 @@ from storyalign.evaluation.drafts import DraftStore, plan, write_candidates
 from storyalign.files import read_jsonl
 from storyalign.records import Instance
 from storyalign.text import judged_texts
-from tests.rows import group_row, storyrmb_row, write_rows
+from tests.support.rows import group_row, storyrmb_row, write_rows
 
 ITEM = Instance("g1", "p", "best", ("middle", "worst"))
 LISTED = {"g1": ListedGroup("p", ("worst", "best", None, "middle"))}

@@ -25,7 +25,7 @@ from storyalign.corpus.judged_groups import (
     score_keys,
 )
 from storyalign.errors import RowError
-from tests.rows import group_row, write_rows
+from tests.support.rows import group_row, write_rows
 
 
 def read(tmp_path: Path, *rows: dict[str, Any]) -> list[JudgedGroup]:

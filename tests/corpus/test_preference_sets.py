@@ -25,7 +25,7 @@ from storyalign.errors import RowError
 from storyalign.files import Line
 from storyalign.hub.export.rewardbench2 import FILE, export_rewardbench2
 from storyalign.records import Instance, PreferencePair
-from tests.rows import storyrmb_row, write_rows
+from tests.support.rows import storyrmb_row, write_rows
 
 PROMPT, GOOD, BAD = "A lighthouse.", "The envelope was dry.", "It was raining."
 ORIGIN = Origin("set", "odc-by", "en")

@@ -9,7 +9,7 @@ import pytest
 
 from storyalign.corpus.premise_lists import Premise, read_premises
 from storyalign.errors import DataError, RowError
-from tests.rows import group_row, storyrmb_row, write_rows
+from tests.support.rows import group_row, storyrmb_row, write_rows
 
 
 def test_rows_groups_and_plain_lines(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from storyalign import records
 from storyalign.dataset_scripts import story_preferences, storyrmb
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 def build(builder: Any, tmp_path: Path, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from storyalign.evaluation.best_of_n import best_of_n, sum_up
 from storyalign.evaluation.head_to_head import head_to_head
 from storyalign.records import Instance
-from tests.evaluation.scored import instance, scored_set
+from tests.support.scored import instance, scored_set
 
 STORIES = ["one two", "one", "one two three", "three two one"]
 

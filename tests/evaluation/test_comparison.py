@@ -10,7 +10,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.comparison import compare_scorers
 from storyalign.evaluation.margins import hardest, margins
-from tests.evaluation.scored import evaluation_set, instance, right_in, scored_set
+from tests.support.scored import evaluation_set, instance, right_in, scored_set
 
 ITEMS = [instance(n) for n in range(200)]
 

@@ -16,7 +16,7 @@ from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.duel_charts import write_duel_chart
 from storyalign.evaluation.head_to_head import choice_shares, head_to_head, outcome, share_of
 from storyalign.evaluation.rater_agreement import rater_agreement
-from tests.evaluation.scored import instance, scored_set
+from tests.support.scored import instance, scored_set
 
 ITEMS = [instance(n, size=3) for n in range(10)]
 ORDERS = {item.id: [1.0, 2.0, 2.0] for item in ITEMS}

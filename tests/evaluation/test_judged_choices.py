@@ -6,7 +6,7 @@ import pytest
 
 from storyalign.evaluation.best_of_n import choices_of
 from storyalign.evaluation.judged_choices import chosen_instances, judged_choices
-from tests.evaluation.scored import instance, scored_set
+from tests.support.scored import instance, scored_set
 
 ITEMS = [instance(n, size=3) for n in range(4)]
 

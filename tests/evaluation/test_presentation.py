@@ -18,7 +18,7 @@ from storyalign.evaluation.markdown_table import markdown_table
 from storyalign.evaluation.results import evaluate_scorers
 from storyalign.evaluation.scored_sets import null_scored_sets
 from storyalign.evaluation.wording import percent
-from tests.evaluation.scored import evaluation_set, instance, right_in, scored_set
+from tests.support.scored import evaluation_set, instance, right_in, scored_set
 
 VOID = {"meta", "br"}
 

@@ -10,7 +10,7 @@ from storyalign.accuracy import top1_report
 from storyalign.errors import DataError
 from storyalign.evaluation.results import evaluate_scorers
 from storyalign.evaluation.scored_sets import ScoredSet, null_scored_sets
-from tests.evaluation.scored import evaluation_set, instance, right_in, scored_set
+from tests.support.scored import evaluation_set, instance, right_in, scored_set
 
 KEYS = [
     *("name", "kind", "accuracy", "ci", "macro_accuracy", "macro_ci", "n", "n_ties", "n_unscored", "n_truncated"),

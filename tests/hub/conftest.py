@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub.running import RunningHub, running_hub
+from tests.support.hub_runs import RunningHub, running_hub
 
 
 @pytest.fixture

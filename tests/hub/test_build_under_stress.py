@@ -14,7 +14,7 @@ import pytest
 import storyalign
 from storyalign.errors import DataError
 from storyalign.hub.build.dataset_folder import build_storyrmb
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 def start(code: str, *arguments: str) -> subprocess.Popen[str]:

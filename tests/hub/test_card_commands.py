@@ -12,11 +12,11 @@ import pytest
 
 from storyalign.files import write_jsonl
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
-from tests.hub.running import REPOSITORY, RunningHub
 from tests.hub.test_dataset_release import sample_row
 from tests.hub.test_space_release import needs_install
-from tests.rows import pair_row, storyrmb_row
-from tests.space.serving import free_port, wait_for
+from tests.support.hub_runs import REPOSITORY, RunningHub
+from tests.support.rows import pair_row, storyrmb_row
+from tests.support.space_serving import free_port, wait_for
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
@@ -85,7 +85,7 @@ def test_metric(hub: RunningHub, tmp_path: Path) -> None:
 @needs_install
 def test_space(hub: RunningHub, tmp_path: Path) -> None:
     """The app is served as its card says; the client then finds it by its name. pip is left out: see the test there."""
-    from tests.tiny_models import tiny_model_folder
+    from tests.support.tiny_models import tiny_model_folder
 
     release(hub, tmp_path, "space", str(REPOSITORY / "space"), "--repo", "me/which-story")
     (_, start), (_, client) = blocks_of(hub, "me/which-story", "space")

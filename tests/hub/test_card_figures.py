@@ -13,7 +13,7 @@ from storyalign.errors import DataError
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from storyalign.hub.cards.card_figures import require_own_figures
 from storyalign.hub.payload import collect
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from storyalign.hub.cards.card_sections import with_leakage, with_take_down, wit
 from storyalign.hub.cards.dataset_card import add_section
 from storyalign.hub.payload import Payload, collect
 from storyalign.hub.release.release_options import Named, named
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 def pairs(tmp_path: Path, *changes: dict[str, str]) -> Payload:
@@ -65,7 +65,7 @@ def test_no_leakage_is_said_as_well(tmp_path: Path) -> None:
 def test_tokens(tmp_path: Path) -> None:
     """As the tokenizer counts whole conversations itself, template and all."""
     pytest.importorskip("transformers")
-    from tests.tiny_models import tiny_model_folder, tiny_tokenizer
+    from tests.support.tiny_models import tiny_model_folder, tiny_tokenizer
 
     payload = with_tokens(pairs(tmp_path), Named(str(tiny_model_folder(tmp_path / "model")), "org/model"))
     tokenizer = tiny_tokenizer()

@@ -8,7 +8,7 @@ from huggingface_hub import DatasetCard
 
 from storyalign.errors import DataError
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 def card(tmp_path: Path, rows: list[dict[str, Any]], **options: Any) -> DatasetCard:

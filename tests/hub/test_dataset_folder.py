@@ -13,7 +13,7 @@ from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.errors import DataError, RecipeError, RowError
 from storyalign.hub.build import dataset_configs
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -24,7 +24,7 @@ from storyalign.hub.release.release_one import check
 from storyalign.hub.release.release_options import ReleaseOptions
 from storyalign.hub.release.withholding import text_digest
 from storyalign.records import Instance
-from tests.rows import pair_row, storyrmb_row
+from tests.support.rows import pair_row, storyrmb_row
 
 Prepare = Callable[..., Payload]
 

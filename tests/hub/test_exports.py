@@ -12,7 +12,7 @@ from storyalign.errors import DataError
 from storyalign.hub.export.rewardbench2 import export_rewardbench2
 from storyalign.hub.export.trl_pairs import export_trl
 from storyalign.records import Instance, PreferencePair
-from tests.rows import pair_row, storyrmb_row
+from tests.support.rows import pair_row, storyrmb_row
 
 
 def test_rewardbench2(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_sample_is_called_a_sample_in_other_columns_too(sample: bool, tmp_pa
 def test_trl(tmp_path: Path) -> None:
     """TRL calls it a conversational preference dataset, and its chat template keeps premise and story apart."""
     trl = pytest.importorskip("trl")
-    from tests.tiny_models import tiny_tokenizer
+    from tests.support.tiny_models import tiny_tokenizer
 
     rows = [pair_row(i) for i in range(10)]
     assert export_trl(map(PreferencePair.from_row, rows), tmp_path / "out") == {"train": 8, "validation": 2}

@@ -25,9 +25,9 @@ from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import one_by_one
 from storyalign.scoring.reward_models import load_scorer
-from tests.command import environment
-from tests.tiny_models import tiny_encoder_folder, tiny_model_folder, trl_template
-from tests.training.running import run_here, write_pairs
+from tests.support.command import environment
+from tests.support.tiny_models import tiny_encoder_folder, tiny_model_folder, trl_template
+from tests.support.training_runs import run_here, write_pairs
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ import pytest
 
 from storyalign.files import write_jsonl
 from storyalign.hub.build.dataset_folder import build_storyrmb
-from tests.hub.running import REPOSITORY, RunningHub
 from tests.hub.test_posted_results import CARD
-from tests.rows import storyrmb_row
-from tests.space.serving import free_port
-from tests.tiny_models import tiny_model_folder
+from tests.support.hub_runs import REPOSITORY, RunningHub
+from tests.support.rows import storyrmb_row
+from tests.support.space_serving import free_port
+from tests.support.tiny_models import tiny_model_folder
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 

@@ -17,7 +17,7 @@ from storyalign.files import write_json, write_jsonl
 from storyalign.hub.build.dataset_folder import build_storyrmb
 from storyalign.hub.cards.posted_results import POSTED_FILE, with_results
 from storyalign.hub.payload import Payload, collect
-from tests.rows import storyrmb_row
+from tests.support.rows import storyrmb_row
 
 CARD = b"""---
 library_name: transformers

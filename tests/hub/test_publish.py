@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub.running import REPOSITORY, RunningHub
+from tests.support.hub_runs import REPOSITORY, RunningHub
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
 

@@ -9,8 +9,8 @@ import pytest
 
 from storyalign.files import write_jsonl
 from storyalign.hub.build.dataset_folder import build_storyrmb
-from tests.hub.running import RunningHub
-from tests.rows import storyrmb_row
+from tests.support.hub_runs import RunningHub
+from tests.support.rows import storyrmb_row
 
 
 @pytest.mark.full

@@ -13,8 +13,8 @@ from storyalign.files import write_jsonl
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
 from storyalign.hub.release.manifest import Manifest, ReleasedRepository
 from storyalign.hub.release.verify import require_verified, verify
-from tests.hub.running import REPOSITORY, RunningHub
-from tests.rows import pair_row, storyrmb_row
+from tests.support.hub_runs import REPOSITORY, RunningHub
+from tests.support.rows import pair_row, storyrmb_row
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
 
@@ -115,7 +115,7 @@ def test_everything_twice(hub: RunningHub, tmp_path: Path) -> None:
     from storyalign.files import write_json
     from storyalign.models.fingerprint import folder_digest
     from tests.hub.test_posted_results import CARD
-    from tests.tiny_models import tiny_model_folder
+    from tests.support.tiny_models import tiny_model_folder
 
     write_jsonl(tmp_path / "raw.jsonl", (storyrmb_row(i) for i in range(20)))
     build_storyrmb([tmp_path / "raw.jsonl"], tmp_path / "storyrmb")

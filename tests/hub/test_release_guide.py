@@ -10,10 +10,10 @@ import pytest
 
 from storyalign.files import write_jsonl
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
-from tests.hub.running import REPOSITORY, RunningHub
 from tests.hub.test_dataset_release import sample_row
 from tests.hub.test_space_release import needs_install
-from tests.rows import pair_row, storyrmb_row
+from tests.support.hub_runs import REPOSITORY, RunningHub
+from tests.support.rows import pair_row, storyrmb_row
 
 BLOCK = re.compile(r"(<!-- not run by the tests: [^>]+ -->\n)?^```(bash|python)\n(.*?)^```", re.M | re.S)
 

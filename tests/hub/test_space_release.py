@@ -19,7 +19,7 @@ from storyalign.hub.release import package_wheel as package_wheel_module
 from storyalign.hub.release.package_wheel import package_wheel, wheel_name
 from storyalign.hub.release.release_one import check
 from storyalign.hub.release.space_release import pin, prepare_metric, prepare_space
-from tests.hub.running import REPOSITORY
+from tests.support.hub_runs import REPOSITORY
 
 METRIC = REPOSITORY / "evaluate_metric/storyrmb_accuracy"
 

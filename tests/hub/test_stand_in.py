@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub.running import RunningHub
+from tests.support.hub_runs import RunningHub
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
 

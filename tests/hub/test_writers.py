@@ -13,7 +13,7 @@ from storyalign.hub.payload import Payload, collect
 from storyalign.hub.release.people import without_names
 from storyalign.hub.release.release_options import ReleaseOptions
 from storyalign.hub.released_rows import read_rows
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 said: list[str] = []
 

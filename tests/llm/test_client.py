@@ -7,7 +7,7 @@ from storyalign.errors import EndpointError
 from storyalign.llm.budget import Budget
 from storyalign.llm.client import Answer, Call, Client
 from storyalign.llm.endpoint import Endpoint, Price
-from tests.scripted_llm_server import Fault, Running, Said, Script, prompt_of, scripted_server
+from tests.support.scripted_llm_server import Fault, Running, Said, Script, prompt_of, scripted_server
 
 
 def endpoint(running: Running, **changes) -> Endpoint:

@@ -11,8 +11,8 @@ from storyalign.llm.clusters import Cluster
 from storyalign.llm.endpoint import Endpoint
 from storyalign.llm.step_runs import run_step
 from tests.llm.test_step_runs import STEP, endpoint, loud, rows, source
-from tests.scripted_llm_server import scripted_server
-from tests.slurm_commands import executable, run_tasks, slurm
+from tests.support.scripted_llm_server import scripted_server
+from tests.support.slurm_commands import executable, run_tasks, slurm
 
 __all__ = ["slurm"]
 

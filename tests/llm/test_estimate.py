@@ -37,7 +37,7 @@ def test_an_endpoint_that_counts_half_as_much_again_corrects_the_estimate():
 
 
 def test_a_tokenizer_counts_its_template_too(tmp_path: Path):
-    from tests.tiny_models import CHATML, tiny_tokenizer
+    from tests.support.tiny_models import CHATML, tiny_tokenizer
 
     tokenizer = tiny_tokenizer(template=CHATML)
     tokenizer.save_pretrained(tmp_path)

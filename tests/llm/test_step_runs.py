@@ -17,8 +17,8 @@ from storyalign.llm.prompts import Prompt
 from storyalign.llm.replies import UnparsedReply
 from storyalign.llm.step_runs import StepCounts, run_step
 from storyalign.llm.steps import Request, Row, Step, user_message
-from tests.command import environment
-from tests.scripted_llm_server import Fault, Running, Said, Script, prompt_of, scripted_server
+from tests.support.command import environment
+from tests.support.scripted_llm_server import Fault, Running, Said, Script, prompt_of, scripted_server
 
 PROMPT = Prompt("shout", "Say it louder: {word}")
 

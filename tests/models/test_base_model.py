@@ -9,10 +9,10 @@ import pytest
 from storyalign.errors import ModelError
 from storyalign.models import base_model
 from storyalign.models.base_model import BASE_MODEL, hub_is_reachable, resolve_base, resolve_model
-from tests.command import environment
-from tests.hub.running import running_hub
 from tests.models.test_loading import remote_folder
-from tests.tiny_models import tiny_model_folder
+from tests.support.command import environment
+from tests.support.hub_runs import running_hub
+from tests.support.tiny_models import tiny_model_folder
 
 
 def test_a_folder_is_itself(tmp_path):

@@ -2,7 +2,7 @@ import pytest
 
 from storyalign.errors import ModelError
 from storyalign.models.chat import TooLongError, cut, render, render_many, template_digest
-from tests.tiny_models import CHATML, tiny_tokenizer, trl_template
+from tests.support.tiny_models import CHATML, tiny_tokenizer, trl_template
 
 LLAMA3 = {
     "bos": "<|begin_of_text|>",

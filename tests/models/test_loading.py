@@ -6,7 +6,7 @@ from safetensors.torch import load_file, save_file
 
 from storyalign.errors import ModelError
 from storyalign.models.loading import load_reward_model
-from tests.tiny_models import tiny_model, tiny_model_folder, tiny_tokenizer
+from tests.support.tiny_models import tiny_model, tiny_model_folder, tiny_tokenizer
 
 
 def test_a_saved_model_comes_back_whole(tmp_path):

@@ -6,7 +6,7 @@ from transformers import LlamaForSequenceClassification
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaMLP
 
 from storyalign.models.packed import ATTENTION, can_pack, enable, one_by_one, packed_rewards
-from tests.tiny_models import tiny_model
+from tests.support.tiny_models import tiny_model
 
 VOCABULARY = 400
 LENGTHS = [20, 300, 1, 2, 77, 1500]

@@ -12,7 +12,7 @@ from storyalign.llm.replies import UnparsedReply
 from storyalign.preferences import back_generation
 from storyalign.preferences.back_generation import BackGeneration
 from storyalign.preferences.story_shelf import StoryShelf
-from tests.preferences.shelf import story_row, write_shelf
+from tests.support.story_shelf import story_row, write_shelf
 
 
 def shelf(tmp_path: Path, *rows: dict) -> StoryShelf:

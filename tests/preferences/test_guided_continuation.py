@@ -12,7 +12,7 @@ from storyalign.preferences import guided_continuation as guided
 from storyalign.preferences.guided_continuation import GuidedContinuation, copied_share, made_pair, writers_of
 from storyalign.preferences.pair_files import MadePair
 from storyalign.preferences.story_shelf import StoryShelf
-from tests.preferences.shelf import english, write_shelf
+from tests.support.story_shelf import english, write_shelf
 
 SETTINGS = GuidedContinuation(100, min_words=100)
 

@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 from storyalign.errors import DataError, RowError
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.preferences.people_check import export_check, people_agree
-from tests.rows import pair_row, write_rows
+from tests.support.rows import pair_row, write_rows
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from storyalign.corpus.human_story import HumanStory
 from storyalign.corpus.judged_groups import read_judged_groups
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.text import count_words
-from tests.command import environment, storyalign
-from tests.preferences.shelf import write_export
-from tests.transformers_serve import served_model
+from tests.support.command import environment, storyalign
+from tests.support.story_shelf import write_export
+from tests.support.transformers_serve import served_model
 
 pytestmark = [pytest.mark.full, pytest.mark.real_data, pytest.mark.timeout(1500)]
 

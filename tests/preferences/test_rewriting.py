@@ -17,7 +17,7 @@ from storyalign.preferences.pair_files import MadePair
 from storyalign.preferences.rewriting import KINDS, Rewriting
 from storyalign.preferences.story_shelf import StoryShelf
 from storyalign.records import DIMENSIONS
-from tests.preferences.shelf import english, write_shelf
+from tests.support.story_shelf import english, write_shelf
 
 pytest.importorskip("rapidfuzz")
 

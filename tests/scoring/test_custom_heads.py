@@ -16,7 +16,7 @@ from storyalign.scoring.findings import exit_code
 from storyalign.scoring.reward_models import RewardModelScorer
 from storyalign.scoring.reward_store import Request
 from tests.scoring.heads import internlm2_by_hand
-from tests.tiny_models import tiny_model_folder, tiny_tokenizer, trl_template, words
+from tests.support.tiny_models import tiny_model_folder, tiny_tokenizer, trl_template, words
 
 HEADS = Path(__file__).parent / "heads"
 LLAMA3 = ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<pad>")

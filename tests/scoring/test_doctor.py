@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 from storyalign.records import Instance
 from storyalign.scoring.doctor import examine_reward_model
 from storyalign.scoring.findings import Finding, exit_code
-from tests.rows import storyrmb_row
-from tests.tiny_models import CHATML, tiny_model_folder, trl_template, words
+from tests.support.rows import storyrmb_row
+from tests.support.tiny_models import CHATML, tiny_model_folder, trl_template, words
 
 
 def examine(folder, **options) -> dict[str, Finding]:

@@ -10,8 +10,8 @@ from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import one_by_one
 from storyalign.scoring.doctor import examine_reward_model
 from storyalign.scoring.reward_models import load_scorer
-from tests.tiny_models import ENCODERS, tiny_encoder_folder, tiny_model, tiny_model_folder, words
-from tests.training.running import build, write_pairs
+from tests.support.tiny_models import ENCODERS, tiny_encoder_folder, tiny_model, tiny_model_folder, words
+from tests.support.training_runs import build, write_pairs
 
 PREMISE = "the old keeper, and a letter"
 STORIES = [words(30, 1), words(4, 2), words(60, 3)]

@@ -6,8 +6,8 @@ from storyalign.llm.endpoint import Endpoint, Price
 from storyalign.scoring.findings import exit_code
 from storyalign.scoring.judge_doctor import examine_judge
 from storyalign.scoring.systems import JudgeSystem
-from tests.scoring.judging import names, shown_stories
-from tests.scripted_llm_server import Fault, Said, scripted_server
+from tests.support.judging import names, shown_stories
+from tests.support.scripted_llm_server import Fault, Said, scripted_server
 
 
 def examine(script, mode="choose", **fields):

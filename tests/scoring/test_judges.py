@@ -5,9 +5,9 @@ import pytest
 from storyalign.errors import EndpointError
 from storyalign.llm.endpoint import Price
 from storyalign.scoring.judges import CostLimitError, JudgeScorer
-from tests.rows import storyrmb_row
-from tests.scoring.judging import instances, judge, names, read_rewards, shown_stories
-from tests.scripted_llm_server import Fault, Said, free_port, prompt_of
+from tests.support.judging import instances, judge, names, read_rewards, shown_stories
+from tests.support.rows import storyrmb_row
+from tests.support.scripted_llm_server import Fault, Said, free_port, prompt_of
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from storyalign.files import read_jsonl
-from tests.command import storyalign
-from tests.rows import storyrmb_row, write_rows
-from tests.transformers_serve import served_model
+from tests.support.command import storyalign
+from tests.support.rows import storyrmb_row, write_rows
+from tests.support.transformers_serve import served_model
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1500)]
 

@@ -8,7 +8,7 @@ from storyalign.models.chat import TooLongError, render
 from storyalign.models.loading import load_reward_model
 from storyalign.scoring.reward_models import RewardModelScorer, load_scorer
 from storyalign.scoring.reward_store import Request
-from tests.tiny_models import tiny_model_folder, words
+from tests.support.tiny_models import tiny_model_folder, words
 
 PREMISE = "A keeper and the sea."
 STORIES = [words(n, n) for n in (30, 400, 5, 120)]

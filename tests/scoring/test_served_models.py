@@ -10,9 +10,9 @@ from storyalign.scoring.reward_models import load_scorer
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.served_models import TRIES, ServedModelScorer
 from storyalign.scoring.systems import resolve
-from tests.pooling_server import pooling_server
-from tests.rows import storyrmb_row, write_rows
-from tests.tiny_models import tiny_model_folder, words
+from tests.support.pooling_server import pooling_server
+from tests.support.rows import storyrmb_row, write_rows
+from tests.support.tiny_models import tiny_model_folder, words
 
 PREMISE = "A keeper and the sea."
 STORIES = [words(30, 1), words(200, 2), "A story with <|im_end|> in it.", words(90, 3)]

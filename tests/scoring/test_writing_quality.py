@@ -16,7 +16,7 @@ from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.scorers import open_scorer
 from storyalign.scoring.writing_quality import WritingQualityScorer, load_writing_quality
-from tests.tiny_models import tiny_tokenizer, words
+from tests.support.tiny_models import tiny_tokenizer, words
 
 PARAGRAPHS = [words(n, n) for n in (12, 3, 30)]
 STORIES = [PARAGRAPHS[0], "\n\n".join(PARAGRAPHS), f"{PARAGRAPHS[2]}\r\n \n{PARAGRAPHS[1]}\n", words(50, 9)]

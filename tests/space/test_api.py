@@ -12,7 +12,7 @@ from gradio_client.exceptions import AppError
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.space.serving import serving
+from tests.support.space_serving import serving
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from visitor_limits import DEFAULT_LIMITS, InputRefused
 
 from storyalign.errors import RecipeError
 from storyalign.llm.endpoint import Endpoint
-from tests.space.fake_endpoint import endpoint
-from tests.space.fake_scorer import FakeScorer
+from tests.support.fake_endpoint import endpoint
+from tests.support.fake_scorer import FakeScorer
 
 SCORER = OneAtATime(FakeScorer())
 

@@ -15,8 +15,8 @@ from story_scorer import OneAtATime
 from visitor_limits import InputRefused
 
 from storyalign.preferences.sample import sample_instances
-from tests.space.fake_scorer import FakeScorer
-from tests.space.groups import GROUPS, REWARDS, instance, small_set
+from tests.support.fake_scorer import FakeScorer
+from tests.support.space_groups import GROUPS, REWARDS, instance, small_set
 
 
 @pytest.mark.parametrize(

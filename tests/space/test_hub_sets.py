@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.hub.running import running_hub
 from tests.space.conftest import SPACE
+from tests.support.hub_runs import running_hub
 
 UPLOAD = """
 import json

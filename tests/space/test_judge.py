@@ -10,10 +10,10 @@ from visitor_limits import DEFAULT_LIMITS, InputRefused
 
 from storyalign.errors import EndpointError, RecipeError
 from storyalign.llm.endpoint import Endpoint
-from tests.command import environment
 from tests.space.conftest import SPACE
-from tests.space.fake_endpoint import endpoint
-from tests.space.fake_judge import rate, shown
+from tests.support.command import environment
+from tests.support.fake_endpoint import endpoint
+from tests.support.fake_judge import rate, shown
 
 STORIES = [f"story {n} overall={n} fluency={n / 2}" for n in range(2, 10)]
 FLAT = dict.fromkeys(("coherence", "creativity", "characterization", "fluency", "relevance", "overall"), 5.0)

@@ -10,7 +10,7 @@ from leaderboard_tab import NOTHING, LeaderboardTab
 from results_shelf import Row, published, read_results, result_places
 
 from storyalign.corpus.evaluation_sets import EvaluationSet
-from tests.space.groups import instance, small_set, write_rewards
+from tests.support.space_groups import instance, small_set, write_rewards
 
 
 class Tags(HTMLParser):

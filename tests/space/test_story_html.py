@@ -11,7 +11,7 @@ from ranking_html import ranking_html
 from story_scorer import Scored
 
 from storyalign.web.story_html import folded_story, message, name, story_block
-from tests.shown_html import HOSTILE, Shown
+from tests.support.shown_html import HOSTILE, Shown
 
 
 @given(st.one_of(st.text(), st.sampled_from(HOSTILE)))

@@ -8,7 +8,7 @@ import yaml
 
 from storyalign.errors import RecipeError
 from storyalign.training.arguments import cpu_has_bf16, parse_recipe
-from tests.training.running import RECIPES, ROOT
+from tests.support.training_runs import RECIPES, ROOT
 
 MINIMAL = ["--model_name_or_path", "m", "--dataset_name", "pairs.jsonl", "--output_dir", "out"]
 

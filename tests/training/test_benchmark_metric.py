@@ -8,8 +8,8 @@ import torch
 from storyalign.files import write_jsonl
 from storyalign.models.chat import TooLongError
 from storyalign.training.benchmark_metric import BenchmarkMetric
-from tests.tiny_models import tiny_model_folder, tiny_tokenizer, words
-from tests.training.running import build, write_pairs
+from tests.support.tiny_models import tiny_model_folder, tiny_tokenizer, words
+from tests.support.training_runs import build, write_pairs
 
 
 def benchmark(path: Path, count: int, length: int = 10) -> Path:

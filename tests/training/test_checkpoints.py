@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from storyalign.errors import DataError, RecipeError
 from storyalign.training.arguments import cpu_has_bf16, parse_recipe
 from storyalign.training.checkpoints import is_whole, last_checkpoint, list_checkpoints, lock_run
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import ROOT, environment, launch, run_here, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import ROOT, environment, launch, run_here, write_pairs
 
 STEPS = 24
 

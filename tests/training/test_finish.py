@@ -10,8 +10,8 @@ from transformers import AutoTokenizer
 from storyalign.models.chat import render
 from storyalign.training.arguments import parse_recipe
 from storyalign.training.finish import resolved_yaml
-from tests.tiny_models import CHATML, tiny_model_folder
-from tests.training.running import run_here, write_pairs
+from tests.support.tiny_models import CHATML, tiny_model_folder
+from tests.support.training_runs import run_here, write_pairs
 
 
 def test_resolved_recipe_reads_back_as_the_same_recipe(tmp_path: Path) -> None:

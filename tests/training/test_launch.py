@@ -6,7 +6,7 @@ import pytest
 
 from storyalign.errors import RecipeError
 from storyalign.training.launch import Execution, check_execution, check_processes, read_launch
-from tests.training.running import ROOT
+from tests.support.training_runs import ROOT
 
 PYTHON = ["/usr/bin/python", "/usr/bin/accelerate", "launch"]
 TRAIN = ["train.py", "--config", "recipes/smoke.yaml"]

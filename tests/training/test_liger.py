@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from storyalign.scoring.reward_models import load_scorer
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import ROOT, environment, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import ROOT, environment, write_pairs
 
 STAND_IN = '''
 from types import MethodType

@@ -9,8 +9,8 @@ from storyalign.errors import DataError
 from storyalign.training.mixture import PairDataset, balance_length, split_by_premise
 from storyalign.training.pairs import PairSource, load_pairs
 from storyalign.training.tokens import LengthPolicy, TokenPairs, tokenize_pairs
-from tests.tiny_models import tiny_tokenizer
-from tests.training.running import write_pairs
+from tests.support.tiny_models import tiny_tokenizer
+from tests.support.training_runs import write_pairs
 
 
 def tokens(tmp_path: Path, count: int, *, name: str = "a", **source: object) -> TokenPairs:

@@ -10,7 +10,7 @@ import pytest
 
 from storyalign.errors import RecipeError
 from storyalign.training.arguments import parse_recipe
-from tests.training.running import ROOT, environment
+from tests.support.training_runs import ROOT, environment
 
 NOWHERE = ["--model_name_or_path", "/nowhere/at-all", "--output_dir", "/nowhere/out", "--dataset_name", "x.jsonl"]
 

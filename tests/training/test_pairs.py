@@ -11,7 +11,7 @@ from storyalign.errors import DataError, RowError
 from storyalign.files import write_jsonl
 from storyalign.records import BadRow
 from storyalign.training.pairs import PairSource, load_pairs, read_pair
-from tests.rows import write_rows
+from tests.support.rows import write_rows
 
 ROW = {"prompt": "p", "chosen": "good", "rejected": "bad"}
 

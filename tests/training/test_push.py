@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.hub.conftest import hub  # noqa: F401
-from tests.hub.running import RunningHub
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import ROOT, write_pairs
+from tests.support.hub_runs import RunningHub
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import ROOT, write_pairs
 
 FILES = """
 import json

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from storyalign.models.loading import load_reward_model
-from tests.tiny_models import tiny_model_folder, trl_template
-from tests.training.running import RECIPES, run_here, write_pairs
+from tests.support.tiny_models import tiny_model_folder, trl_template
+from tests.support.training_runs import RECIPES, run_here, write_pairs
 
 FAST = {"storyreward_llama", "storyreward_qwen_lora"}
 LLAMA3 = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<pad>")

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from storyalign.training.step_lines import lines
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import launch, run_here, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import launch, run_here, write_pairs
 
 
 def options(tmp_path: Path, *more: str) -> list[str]:

@@ -9,7 +9,7 @@ from storyalign.files import write_jsonl
 from storyalign.models.chat import render
 from storyalign.training.pairs import LoadedPairs, PairSource, load_pairs
 from storyalign.training.tokens import LengthPolicy, LengthTable, TokenPairs, tokenize_pairs
-from tests.tiny_models import tiny_tokenizer
+from tests.support.tiny_models import tiny_tokenizer
 
 LONG = " ".join(["sea"] * 60)
 

@@ -11,8 +11,8 @@ from trl import RewardConfig, RewardTrainer
 
 from storyalign.training.sampler import PairBatchSampler
 from storyalign.training.trainer import DivergedError, StoryRewardTrainer
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import build, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import build, write_pairs
 
 STEPS = 20
 

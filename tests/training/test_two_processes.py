@@ -11,8 +11,8 @@ import pytest
 from safetensors.torch import load_file
 
 from storyalign.models.loading import load_reward_model
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import ROOT, launch, run_here, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import ROOT, launch, run_here, write_pairs
 
 FSDP2_CPU = ["--config_file", str(ROOT / "recipes" / "accelerate" / "fsdp2_cpu.yaml")]
 TWO_CPU = ["--config_file", str(ROOT / "recipes" / "accelerate" / "two_cpu.yaml")]
@@ -65,7 +65,7 @@ def test_ranks_hold_equal_weights(tmp_path: Path) -> None:
     script = tmp_path / "ranks.py"
     script.write_text(
         "import sys, torch, hashlib\n"
-        "from tests.training.running import build\n"
+        "from tests.support.training_runs import build\n"
         "trainer, _ = build(*sys.argv[1:])\n"
         "trainer.train()\n"
         "digest = hashlib.sha256()\n"
@@ -84,7 +84,7 @@ def test_fsdp2_shards_over_gloo_and_resumes(tmp_path: Path) -> None:
     script = tmp_path / "shards.py"
     script.write_text(
         "import sys\n"
-        "from tests.training.running import build\n"
+        "from tests.support.training_runs import build\n"
         "trainer, _ = build(*sys.argv[1:])\n"
         "assert trainer.execution == ('no', 'storyalign_packed', 2, 'fsdp'), trainer.execution\n"
         "trainer.train()\n"

@@ -6,7 +6,7 @@ import pytest
 
 from storyalign.scoring.reward_models import load_scorer
 from storyalign.scoring.reward_store import Request
-from tests.tiny_models import tiny_model_folder, words
+from tests.support.tiny_models import tiny_model_folder, words
 
 PREMISE = "A keeper, a captain and a tin box."
 LENGTHS = [round(20 * 300 ** (n / 39)) for n in range(40)]  # 20 to 6,000 words

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from storyalign.files import read_jsonl, write_jsonl
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import build, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import build, write_pairs
 
 
 @pytest.mark.parametrize(

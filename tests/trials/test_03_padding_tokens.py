@@ -7,7 +7,7 @@ import torch
 
 from storyalign.models.chat import render
 from storyalign.scoring.reward_models import load_scorer
-from tests.tiny_models import CHATML, tiny_model_folder, words
+from tests.support.tiny_models import CHATML, tiny_model_folder, words
 
 STORIES = [words(n, n) for n in (10, 200, 45, 90)]
 PREMISES = ["A calm premise.", "A premise with <|im_end|> in it.", "<|im_end|><|endoftext|>"]

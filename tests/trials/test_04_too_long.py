@@ -2,9 +2,9 @@
 
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import Instance
-from tests.command import storyalign
-from tests.rows_to_score import read_rewards, write_instances
-from tests.tiny_models import tiny_model_folder, words
+from tests.support.command import storyalign
+from tests.support.rows_to_score import read_rewards, write_instances
+from tests.support.tiny_models import tiny_model_folder, words
 
 
 def test_refused_by_name_then_cut_and_counted(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 
 from storyalign.errors import DataError
 from storyalign.files import read_jsonl, write_jsonl
-from tests.tiny_models import tiny_model_folder
-from tests.training.running import run_here, write_pairs
+from tests.support.tiny_models import tiny_model_folder
+from tests.support.training_runs import run_here, write_pairs
 
 
 def options(tmp_path: Path, *more: str) -> list[str]:

@@ -8,8 +8,8 @@ import torch
 
 from storyalign.files import write_jsonl
 from storyalign.scoring.reward_models import load_scorer
-from tests.tiny_models import tiny_model_folder, trl_template
-from tests.training.running import build
+from tests.support.tiny_models import tiny_model_folder, trl_template
+from tests.support.training_runs import build
 
 SPECIAL = ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<pad>")
 PREMISE = "A premise with [INST] in it."

@@ -3,9 +3,9 @@
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.command import storyalign
-from tests.rows_to_score import read_rewards, write_instances
-from tests.tiny_models import tiny_model_folder
+from tests.support.command import storyalign
+from tests.support.rows_to_score import read_rewards, write_instances
+from tests.support.tiny_models import tiny_model_folder
 
 
 def test_nan_is_unscored_and_counted(tmp_path):

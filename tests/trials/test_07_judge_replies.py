@@ -3,7 +3,7 @@
 import pytest
 
 from storyalign.records import Instance
-from tests.scoring.judging import judge, shown_stories
+from tests.support.judging import judge, shown_stories
 
 RIGHT = {
     "8.5": 8.5,

@@ -7,8 +7,8 @@ import pytest
 
 from storyalign.llm.prompts import choice_request, load_prompt, rating_request
 from storyalign.records import Instance
-from tests.scoring.judging import judge, names
-from tests.scripted_llm_server import prompt_of
+from tests.support.judging import judge, names
+from tests.support.scripted_llm_server import prompt_of
 
 HOSTILE = {
     "python": "He wrote {prompt} and {0.__class__.__mro__} and {} and {{premise}} on the wall.",

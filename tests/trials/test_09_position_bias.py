@@ -3,7 +3,7 @@
 import pytest
 
 from storyalign.accuracy import top1_report
-from tests.scoring.judging import instances, judge
+from tests.support.judging import instances, judge
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 from storyalign.scoring.reward_models import load_scorer
 from storyalign.scoring.reward_store import open_store
 from storyalign.scoring.run import score_instances
-from tests.rows_to_score import read_rewards, write_instances
-from tests.tiny_models import CHATML, tiny_model_folder
+from tests.support.rows_to_score import read_rewards, write_instances
+from tests.support.tiny_models import CHATML, tiny_model_folder
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from tests.command import environment, storyalign
-from tests.rows_to_score import read_rewards, write_instances
-from tests.tiny_models import tiny_model_folder
+from tests.support.command import environment, storyalign
+from tests.support.rows_to_score import read_rewards, write_instances
+from tests.support.tiny_models import tiny_model_folder
 
 COUNT = 60
 

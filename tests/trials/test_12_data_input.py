@@ -16,7 +16,7 @@ import storyalign
 from storyalign.corpus.evaluation_sets import load_evaluation_set
 from storyalign.errors import RowError
 from storyalign.hub.build.dataset_folder import build_storyrmb
-from tests.rows import storyrmb_row, write_rows
+from tests.support.rows import storyrmb_row, write_rows
 
 LOAD = """
 import sys

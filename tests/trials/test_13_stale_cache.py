@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 LOAD = """
 import json, sys

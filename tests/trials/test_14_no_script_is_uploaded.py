@@ -9,8 +9,8 @@ import pytest
 
 from storyalign.files import write_jsonl
 from storyalign.hub.build.dataset_folder import build_storyrmb
-from tests.hub.running import REPOSITORY, running_hub
-from tests.rows import storyrmb_row
+from tests.support.hub_runs import REPOSITORY, running_hub
+from tests.support.rows import storyrmb_row
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
-from tests.rows import pair_row, storyrmb_row, write_rows
+from tests.support.rows import pair_row, storyrmb_row, write_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 

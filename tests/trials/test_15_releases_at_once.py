@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storyalign.hub.release.publish import TRIES
-from tests.hub.running import RunningHub, running_hub
+from tests.support.hub_runs import RunningHub, running_hub
 
 pytestmark = pytest.mark.timeout(900)  # many processes, on a machine that may be busy
 

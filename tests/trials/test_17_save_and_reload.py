@@ -16,8 +16,8 @@ from storyalign.models.chat import render
 from storyalign.models.loading import load_reward_model
 from storyalign.models.packed import enable, packed_rewards
 from storyalign.training.finish import save_finished
-from tests.tiny_models import tiny_model_folder, words
-from tests.training.running import ROOT, build, launch, run_here, write_pairs
+from tests.support.tiny_models import tiny_model_folder, words
+from tests.support.training_runs import ROOT, build, launch, run_here, write_pairs
 
 STORIES = [("the sea", words(n, n)) for n in (3, 20, 150)]
 LORA = ["--use_peft", "true", "--lora_r", "4", "--lora_target_modules", "q_proj", "--lora_target_modules", "v_proj"]

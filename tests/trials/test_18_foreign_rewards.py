@@ -10,7 +10,7 @@ from storyalign.errors import StoryAlignError
 from storyalign.evaluation.scored_sets import read_scored_set
 from storyalign.records import Instance
 from storyalign.text import digest
-from tests.evaluation.scored import evaluation_set, instance, rewards_rows, right_in, write_rewards
+from tests.support.scored import evaluation_set, instance, rewards_rows, right_in, write_rewards
 
 ITEMS = [instance(n) for n in range(10)]
 SCORER, OTHER = "a" * 64, "b" * 64

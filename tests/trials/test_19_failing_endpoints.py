@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from storyalign.errors import EndpointError
-from tests.scoring.judging import instances, judge, names, shown_stories
-from tests.scripted_llm_server import Fault, Said, prompt_of
+from tests.support.judging import instances, judge, names, shown_stories
+from tests.support.scripted_llm_server import Fault, Said, prompt_of
 
 USED = {"prompt_tokens": 3, "completion_tokens": 2}
 

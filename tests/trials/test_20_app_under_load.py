@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.space_load import at_once
-from tests.space.serving import serving
+from tests.support.space_serving import serving
 
 
 def visitors(count: int) -> list[tuple[str, list[str]]]:

@@ -16,7 +16,7 @@ from storyalign.training import prepare
 from storyalign.training.arguments import Recipe, parse_recipe
 from storyalign.training.launch import read_launch, shard_on_cpu
 from storyalign.training.trainer import StoryRewardTrainer
-from tests.tiny_models import words
+from tests.support.tiny_models import words
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = sorted(p for p in (ROOT / "recipes").glob("*.yaml") if "model_name_or_path:" in p.read_text("utf-8"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 
 from storyalign.models.base_model import resolve_base
-from tests.command import environment
-from tests.scripted_llm_server import free_port
+from tests.support.command import environment
+from tests.support.scripted_llm_server import free_port
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import yaml
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import DIMENSIONS
 from storyalign.text import digest, judged_texts
-from tests.scripted_llm_server import prompt_of
+from tests.support.scripted_llm_server import prompt_of
 
 WRITERS = ("writer-a", "writer-b", "writer-c", "writer-d")
 JUDGES = ("judge-a", "judge-b", "judge-c", "judge-d")

@@ -1,6 +1,6 @@
 """Serves the Space with the fake scorer, in a process of its own.
 
-``python -W error serve.py PORT FOLDER [--no-model] [--queue N] [--sessions N] [--seconds S] [--writer URL]``
+``python -W error space_server.py PORT FOLDER [--no-model] [--queue N] [--sessions N] [--seconds S] [--writer URL]``
 """
 
 import argparse
@@ -19,10 +19,10 @@ from story_writer import StoryWriter  # noqa: E402
 from visitor_limits import DEFAULT_LIMITS  # noqa: E402
 
 from storyalign.llm.endpoint import Endpoint  # noqa: E402
-from tests.space.fake_endpoint import endpoint  # noqa: E402
-from tests.space.fake_judge import rate  # noqa: E402
-from tests.space.fake_scorer import FakeScorer  # noqa: E402
-from tests.space.groups import small_set, write_rewards  # noqa: E402
+from tests.support.fake_endpoint import endpoint  # noqa: E402
+from tests.support.fake_judge import rate  # noqa: E402
+from tests.support.fake_scorer import FakeScorer  # noqa: E402
+from tests.support.space_groups import small_set, write_rewards  # noqa: E402
 
 
 def results(folder):

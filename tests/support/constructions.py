@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from tests.preferences.shelf import chinese, english
-from tests.scripted_llm_server import prompt_of
+from tests.support.scripted_llm_server import prompt_of
+from tests.support.story_shelf import chinese, english
 
 _WORDS = re.compile(r"about (\d+) words")
 _PART = re.compile(r"\[part begins (\w+)\]\n(.*?)\n\[part ends \1\]", re.S)

@@ -1,6 +1,6 @@
 """A Hub to test against: the endpoints that today's client libraries call, as one real HTTP process.
 
-Started with ``python -m tests.hub.stand_in`` it prints its address on the first line and serves until it is killed.
+``python -m tests.support.hub_stand_in`` prints its address on the first line and serves until it is killed.
 ``--token`` gives the one token that may write and read what is private. ``POST /_stand_in/faults`` plants faults,
 ``GET /_stand_in/log`` lists what was asked. Contents stay under ``--root``; everything else is in memory.
 """
@@ -26,7 +26,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.hub.store import Blobs, RefusedError, Repo
+from tests.support.hub_store import Blobs, RefusedError, Repo
 
 KINDS = {"models": "model", "datasets": "dataset", "spaces": "space"}
 NAME = r"(?P<name>[^/]+/[^/]+)"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from storyalign.files import read_jsonl, write_jsonl
 from storyalign.records import Instance
-from tests.tiny_models import words
+from tests.support.tiny_models import words
 
 
 def write_instances(path: Path, count: int, *, words_each: int = 40) -> list[Instance]:

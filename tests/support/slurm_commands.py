@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import environment
+from tests.support.command import environment
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

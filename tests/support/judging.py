@@ -15,8 +15,8 @@ from storyalign.scoring.call_log import CallLog
 from storyalign.scoring.judges import JudgeScorer
 from storyalign.scoring.reward_store import Counts, open_store
 from storyalign.scoring.run import score_instances
-from tests.rows import storyrmb_row
-from tests.scripted_llm_server import Running, prompt_of, scripted_server
+from tests.support.rows import storyrmb_row
+from tests.support.scripted_llm_server import Running, prompt_of, scripted_server
 
 _BLOCK = re.compile(r"\[story(?: (\d+))? begins (\w+)\]\n(.*?)\n\[story(?: \d+)? ends \2\]", re.S)
 

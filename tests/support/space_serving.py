@@ -9,7 +9,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-SERVE = Path(__file__).with_name("serve.py")
+SERVE = Path(__file__).with_name("space_server.py")
 
 
 def free_port():
@@ -30,7 +30,7 @@ def wait_for(server, address, log, seconds=200):
 
 @contextlib.contextmanager
 def serving(log, *flags):
-    """Run ``serve.py``; give its address, and check on leaving that it printed no warning and no traceback."""
+    """Run ``space_server.py``; give its address, and check on leaving that it printed no warning and no traceback."""
     port = free_port()
     command = [sys.executable, "-W", "error", str(SERVE), str(port), str(log.parent), *flags]
     with log.open("wb") as output:

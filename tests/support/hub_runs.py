@@ -70,7 +70,7 @@ class RunningHub:
 def running_hub(folder: Path) -> Iterator[RunningHub]:
     """Run a stand-in whose contents and whose clients' homes lie in ``folder``."""
     token = "hf_" + "standin" * 5  # put together here, so that no scan takes this file for a leak
-    command = [sys.executable, "-m", "tests.hub.stand_in", "--root", str(folder / "hub"), "--token", token]
+    command = [sys.executable, "-m", "tests.support.hub_stand_in", "--root", str(folder / "hub"), "--token", token]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
