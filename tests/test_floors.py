@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "storyalign"
 
 GROUND = (
     *("__init__", "_version", "accuracy", "bootstrap", "errors", "files", "krippendorff_alpha", "not_stories"),
-    *("records", "settings", "text"),
+    *("records", "settings", "tables", "text"),
 )
 FLOORS = (
     ("__main__",),

@@ -14,10 +14,9 @@ from storyalign.evaluation.charts import write_charts
 from storyalign.evaluation.comparison import compare_scorers
 from storyalign.evaluation.html_report import html_report
 from storyalign.evaluation.margins import margins
-from storyalign.evaluation.markdown_table import markdown_table
-from storyalign.evaluation.results import evaluate_scorers
+from storyalign.evaluation.results import evaluate_scorers, overview
 from storyalign.evaluation.scored_sets import null_scored_sets
-from storyalign.evaluation.wording import percent
+from storyalign.tables import markdown, percent
 from tests.support.scored import evaluation_set, instance, right_in, scored_set
 
 VOID = {"meta", "br"}
@@ -68,7 +67,7 @@ ITEMS = [instance(n) for n in range(60)]
 
 def test_markdown_has_a_row_a_scorer_and_says_how_it_was_made():
     _, _, results, _ = build(ITEMS)
-    lines = markdown_table(results).splitlines()
+    lines = markdown(overview(results)).splitlines()
     assert lines[0].startswith("| Scorer | Coherence (n=12) | Creativity (n=12) |")
     assert len([line for line in lines if line.startswith("|")]) == 2 + 8
     assert len({line.count("|") for line in lines if line.startswith("|")}) == 1
@@ -82,7 +81,7 @@ def test_markdown_has_a_row_a_scorer_and_says_how_it_was_made():
 def test_markdown_escapes_what_would_break_a_table():
     items = ITEMS[:5]
     results = evaluate_scorers(evaluation_set(items), [scored_set("a|b\nc", items, right_in(1.0))])
-    row = markdown_table(results).splitlines()[2]
+    row = markdown(overview(results)).splitlines()[2]
     assert row.startswith("| a\\|b c |")
 
 
@@ -177,7 +176,7 @@ def test_a_sample_says_that_it_is_one():
     items = [instance(n, chosen_writer="kit-author") for n in range(5)]
     data, scored, results, _ = build(items, shares=(0.5,))
     assert "a synthetic sample to try it on, not StoryRMB" in Page(html_report(results, data, scored)).text
-    assert "a synthetic sample to try it on, not StoryRMB" in markdown_table(results)
+    assert "a synthetic sample to try it on, not StoryRMB" in markdown(overview(results))
     assert build(ITEMS)[2].data["notes"] == []
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from storyalign.cli.terminal import new_table, say
-from storyalign.evaluation.wording import NO_FIGURE, interval, label, percent
+from storyalign.tables import NO_FIGURE, interval, label, percent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -90,9 +90,9 @@ def creative_writing(
     from storyalign.evaluation.best_of_n import choices_of
     from storyalign.evaluation.judged_choices import chosen_instances, judged_choices
     from storyalign.evaluation.signatures import data_signature, one_line, scorer_signature
-    from storyalign.evaluation.wording import label
     from storyalign.files import write_json
     from storyalign.llm.criteria_replies import CRITERIA
+    from storyalign.tables import label
 
     choice = DataChoice(str(stories))
     data = choice.load(needs_gold=False)
@@ -192,7 +192,7 @@ def _measure_judge(judge: str, data: EvaluationSet, out: Path, money: ScoringOpt
 
 
 def _caveat(meta: ScorerResult | None) -> str:
-    from storyalign.evaluation.wording import interval, label, percent
+    from storyalign.tables import interval, label, percent
 
     if meta is None:
         return f"How often this judge agrees with people was not measured (--benchmark). {PAPER_JUDGE}"

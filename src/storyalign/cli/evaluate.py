@@ -77,9 +77,8 @@ def evaluate(
     _check_ties(ties)
     keep_inputs(paths, json_file, html, markdown, charts)
 
-    from storyalign.cli.result_tables import print_results
-    from storyalign.cli.terminal import open_console, say
-    from storyalign.evaluation.results import evaluate_scorers
+    from storyalign.cli.terminal import open_console, show, show_written
+    from storyalign.evaluation.results import evaluate_scorers, tables_of
     from storyalign.evaluation.scored_sets import null_scored_sets
     from storyalign.files import write_json
 
@@ -91,13 +90,11 @@ def evaluate(
     nulls = [] if no_null_scorers else [n for n in null_scored_sets(evaluation_set.instances) if n.name not in named]
     results = evaluate_scorers(evaluation_set, [*scored, *nulls], ties)
     out = open_console()
-    print_results(out, results)
+    show(out, *tables_of(results))
     if json_file:
         write_json(json_file, results.to_json())
     _write_reports(results, evaluation_set, [*scored, *nulls], html, markdown, charts)
-    for written in (json_file, html, markdown, charts):
-        if written:
-            say(out, f"wrote {written}", "")
+    show_written(out, json_file, html, markdown, charts)
 
 
 def compare(
@@ -118,11 +115,9 @@ def compare(
     _check_ties(ties)
     keep_inputs(paths, json_file)
 
-    from storyalign.cli.comparison_tables import print_comparisons
-    from storyalign.cli.result_tables import print_results
-    from storyalign.cli.terminal import open_console, say
-    from storyalign.evaluation.comparison import compare_scorers
-    from storyalign.evaluation.results import evaluate_scorers
+    from storyalign.cli.terminal import open_console, say, show, show_written
+    from storyalign.evaluation.comparison import compare_scorers, table_of
+    from storyalign.evaluation.results import evaluate_scorers, tables_of
     from storyalign.files import write_json
 
     evaluation_set = choice.load()
@@ -130,11 +125,16 @@ def compare(
     comparisons = compare_scorers(evaluation_set, scored, ties)
     results = evaluate_scorers(evaluation_set, scored, ties)
     out = open_console()
-    print_results(out, results)
-    print_comparisons(out, comparisons, {i.id: i.prompt for i in evaluation_set.instances})
+    show(out, *tables_of(results))
+    show(out, table_of(comparisons))
+    premises = {i.id: i.prompt for i in evaluation_set.instances}
+    for pair in comparisons:
+        say(out, f"{pair.verdict}.", "bold")
+        for line in pair.details(premises):
+            say(out, f"  {line}")
     if json_file:
         write_json(json_file, {**results.to_json(), "comparisons": [c.to_json() for c in comparisons]})
-        say(out, f"wrote {json_file}", "")
+    show_written(out, json_file)
 
 
 def _split(
@@ -175,9 +175,10 @@ def _write_reports(
         comparisons = compare_scorers(evaluation_set, models, results.tie_policy) if len(models) > 1 else []
         write_text(html, html_report(results, evaluation_set, scored, comparisons))
     if markdown:
-        from storyalign.evaluation.markdown_table import markdown_table
+        from storyalign.evaluation.results import overview
+        from storyalign.tables import markdown as as_markdown
 
-        write_text(markdown, markdown_table(results))
+        write_text(markdown, as_markdown(overview(results)))
     if charts:
         from storyalign.evaluation.charts import write_charts
 

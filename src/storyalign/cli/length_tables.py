@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from storyalign.cli.terminal import new_table, say
-from storyalign.evaluation.wording import markdown_row
+from storyalign.tables import markdown_row
 
 if TYPE_CHECKING:
     from rich.console import Console

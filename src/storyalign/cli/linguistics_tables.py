@@ -9,7 +9,7 @@ from rich.text import Text
 
 from storyalign.bootstrap import MIN_PREMISES
 from storyalign.cli.terminal import new_table, say
-from storyalign.evaluation.wording import NO_FIGURE, label, story_count
+from storyalign.tables import NO_FIGURE, label, story_count
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from storyalign.cli.terminal import new_table, say
-from storyalign.evaluation.wording import NO_FIGURE, interval, label, p_value, percent
+from storyalign.tables import NO_FIGURE, interval, label, p_value, percent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,18 +1,17 @@
-"""What the verbs' tables have in common on the terminal."""
+"""Tables and lines on the terminal."""
 
 from __future__ import annotations
 
 import sys
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
+
+from storyalign.tables import Table
 
 WIDTH_UNWATCHED = 120
 """Columns where the output goes to a file or another program."""
-
-NAMED = 5
-"""So many things are named before the rest is only counted."""
 
 
 def open_console() -> Console:
@@ -25,16 +24,38 @@ def say(out: Console, line: str, style: str = "dim") -> None:
     out.print(Text(line, style=style), soft_wrap=True)
 
 
-def new_table(first: str, *numbers: str) -> Table:
+def show(out: Console, *tables: Table) -> None:
+    """Print tables below each other, each with its title, notes and signatures."""
+    for table in tables:
+        for line in table.title.splitlines():
+            say(out, line, "bold")
+        if table.rows:
+            if table.title:
+                out.print()
+            out.print(_rich(table))
+            out.print()
+        for line in (*table.notes, *table.signatures):
+            say(out, line)
+
+
+def show_written(out: Console, *paths: object) -> None:
+    """Name the files that were written; None stands for one that was not asked for."""
+    for path in paths:
+        if path:
+            say(out, f"wrote {path}", "")
+
+
+def _rich(table: Table) -> RichTable:
+    made = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    made.add_column(Text(" / ".join(table.columns[: table.stacked])), overflow="fold")
+    for head in table.columns[table.stacked :]:
+        made.add_column(Text(head), justify="right")
+    for number, row in enumerate(table.rows):
+        names, figures = "\n".join(row[: table.stacked]), row[table.stacked :]
+        made.add_row(Text(names), *map(Text, figures), style="dim" if number in table.faint else "")
+    return made
+
+
+def new_table(first: str, *numbers: str) -> RichTable:
     """Make a table with a column of names and columns of numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column(Text(first), overflow="fold")
-    for head in numbers:
-        table.add_column(Text(head), justify="right")
-    return table
-
-
-def shorten(text: str, most: int = 70) -> str:
-    """Return the beginning of a text in one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return _rich(Table([first, *numbers], []))

@@ -9,7 +9,7 @@ import numpy as np
 
 from storyalign.accuracy import DIMENSIONS, SOURCES
 from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import label
+from storyalign.tables import label
 
 COLOURS = ("#2f6f9f", "#c8702a", "#3c8d6e", "#8a5fa0", "#a8873b", "#5aa7c7")
 """Blue, orange, green, purple, ochre, sky: told apart in the common kinds of colour blindness and in grey."""

@@ -18,7 +18,7 @@ from storyalign.evaluation.chart_data import (
 )
 from storyalign.evaluation.chart_style import CHANCE, FAINT, INK, WHISKER, new_axes, save_figure
 from storyalign.evaluation.results import Results
-from storyalign.evaluation.wording import shortened
+from storyalign.tables import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

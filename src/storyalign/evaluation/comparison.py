@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from storyalign.accuracy import DIMENSIONS, chosen_places, credit
-from storyalign.bootstrap import bootstrap_interval
+from storyalign.bootstrap import MIN_PREMISES, bootstrap_interval
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.evaluation.significance import holm, mcnemar
+from storyalign.tables import Table, beginning, label, p_value, percent, points, points_interval
 
 ALPHA = 0.05
 
@@ -68,6 +69,26 @@ class Comparison:
             return f"{better} is better than {worse} by {100 * abs(self.difference):.1f} points"
         return f"{self.a} and {self.b} cannot be told apart with these {self.n} groups"
 
+    def details(self, premises: Mapping[str, str], named: int = 5) -> list[str]:
+        """Return where the two differ, in lines.
+
+        Args:
+            premises: instance id -> premise.
+            named: groups to name for each of the two.
+        """
+        parts = [
+            f"{label(name)} {points(part['accuracy_a'] - part['accuracy_b'])} (n={part['n']})"
+            for name, part in self.by_dimension.items()
+        ]
+        lines = [f"by dimension: {', '.join(parts)}"] if parts else []
+        for name, ids in ((self.a, self.only_a_ids), (self.b, self.only_b_ids)):
+            rest = f", {named} of them" if len(ids) > named else ""
+            lines += [f"only {name} is right in {len(ids)}{rest}:"] if ids else []
+            lines += [f"  {key}  {beginning(premises[key])}" for key in ids[:named]]
+        if self.n_left_out:
+            lines.append(f"{self.n_left_out} groups left out: one of the two has not scored them")
+        return lines
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, the verdict among them."""
         return {**asdict(self), "told_apart": self.told_apart, "verdict": self.verdict}
@@ -95,6 +116,26 @@ def compare_scorers(
     pairs = [_compare(evaluation_set, a, b, tie_policy) for a, b in combinations(scored_sets, 2)]
     corrected = holm([pair["p_value"] for pair in pairs])
     return [Comparison(**pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
+
+
+def table_of(comparisons: Sequence[Comparison]) -> Table:
+    """Return one row per pair."""
+    rows = [
+        [
+            *(c.a, c.b, str(c.n), percent(c.accuracy_a), percent(c.accuracy_b), points(c.difference)),
+            *(points_interval(c.ci), str(c.only_a), str(c.only_b)),
+            *(p_value(c.p_holm), percent(c.agreement)),
+        ]
+        for c in comparisons
+    ]
+    methods = ", ".join(dict.fromkeys(c.method for c in comparisons))
+    note = (
+        f"McNemar's test ({methods}) on strict correctness, Holm over {len(comparisons)} pair(s); interval of the "
+        f"difference in points, bootstrap over premises, none with fewer than {MIN_PREMISES}. Both must speak before "
+        "two scorers are told apart."
+    )
+    heads = ["First", "Second", "n", "First", "Second", "Difference", "95%", "Only 1st", "Only 2nd"]
+    return Table([*heads, "p (Holm)", "Same choice"], rows, notes=[note], stacked=2)
 
 
 def _compare(evaluation_set: EvaluationSet, a: ScoredSet, b: ScoredSet, tie_policy: str) -> dict[str, Any]:

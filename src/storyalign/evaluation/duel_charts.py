@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from storyalign.errors import RecipeError
 from storyalign.evaluation.chart_style import INK, WHISKER, new_axes, save_figure
 from storyalign.evaluation.head_to_head import Duel, HeadToHead
-from storyalign.evaluation.wording import label, shortened
+from storyalign.tables import label, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

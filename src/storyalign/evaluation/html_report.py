@@ -21,9 +21,9 @@ from storyalign.evaluation.chart_data import (
 )
 from storyalign.evaluation.comparison import Comparison
 from storyalign.evaluation.margins import hardest, margins
-from storyalign.evaluation.results import Results
+from storyalign.evaluation.results import Results, interval_methods
 from storyalign.evaluation.scored_sets import ScoredSet
-from storyalign.evaluation.wording import interval, label, p_value, percent, points
+from storyalign.tables import interval, label, p_value, percent, points, points_interval
 from storyalign.text import count_words
 
 PREMISE_SHOWN = 200
@@ -63,7 +63,7 @@ def html_report(
         all_groups=[BarGroup("All groups", results.data["n"], overall_bars(results))],
         dimensions=dimension_bars(results),
         sources=source_bars(results),
-        methods=", ".join(dict.fromkeys(r.ci_method for r in results.scorers if r.ci_method)) or "none",
+        methods=interval_methods(results),
         comparisons=comparisons,
         histograms=[h for scored in models if (h := _histogram(scored, evaluation_set, colours[scored.name]))],
         hardest=[(name, misses) for name, misses in missed if misses],
@@ -71,7 +71,7 @@ def html_report(
         percent=percent,
         interval=interval,
         points=points,
-        points_of=lambda difference: percent(difference) if difference is None else f"{100 * difference:+.1f}",
+        points_interval=points_interval,
         p_value=p_value,
         label=label,
         count_words=lambda story: f"{count_words(story):,}",

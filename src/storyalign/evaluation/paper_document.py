@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from storyalign.evaluation.wording import markdown_row
+from storyalign.tables import markdown_row
 
 NOT_RUN = "·"
 """Marks a cell for which there is no run; a figure that exists and is undefined is written otherwise."""

@@ -11,7 +11,7 @@ from storyalign.evaluation.duel_charts import duel_figure
 from storyalign.evaluation.head_to_head import HeadToHead
 from storyalign.evaluation.paper_document import PaperFigure
 from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import label, shortened
+from storyalign.tables import label, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

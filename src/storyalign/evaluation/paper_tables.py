@@ -11,7 +11,7 @@ from storyalign.audit.story_lengths import DatasetLengths
 from storyalign.evaluation.paper_document import NOT_RUN, PaperTable
 from storyalign.evaluation.paper_runs import ABLATIONS, SYSTEMS
 from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import NO_FIGURE, interval, label, percent, story_count
+from storyalign.tables import NO_FIGURE, interval, label, percent, story_count
 
 OWN = "StoryReward-Qwen"
 """The scorer whose choices Table 8 splits into right and wrong ones, and whose ablations Table 2 shows."""

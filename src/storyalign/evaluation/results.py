@@ -15,6 +15,10 @@ from storyalign.errors import DataError
 from storyalign.evaluation.scored_sets import Kind, ScoredSet
 from storyalign.evaluation.signatures import data_signature, scorer_signature
 from storyalign.records import Instance
+from storyalign.tables import Table, estimate, interval, label, percent
+
+NAMED = 5
+"""Unscored groups that a note names before the rest is only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,11 @@ class Results:
     """Groups and candidates that the data lost on its way here, by reason."""
     data: dict[str, Any]
     """``name``, ``digest``, ``n`` and ``n_premises`` of the set, ``n_by_dimension``, ``n_by_source`` and ``notes``."""
+
+    @property
+    def facts(self) -> str:
+        """Groups, premises and chance."""
+        return f"{self.data['n']} groups over {self.data['n_premises']} premises, chance {percent(self.chance)}%"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values: fractions, no NaN."""
@@ -207,3 +216,86 @@ def _written_for_the_kit(instances: Sequence[Instance]) -> int:
 
 def _counts(order: Sequence[str], names: Sequence[str | None]) -> dict[str, int]:
     return {name: names.count(name) for name in order if name in names}
+
+
+def tables_of(results: Results) -> list[Table]:
+    """Return the results for the terminal: all groups, then the parts by dimension and by source."""
+    faint = [place for place, r in enumerate(results.scorers) if r.kind == "null"]
+    rows = [
+        [
+            shown_name(r),
+            estimate(r.accuracy, r.ci),
+            estimate(r.macro_accuracy, r.macro_ci),
+            str(r.n),
+            f"{r.n_ties} ({r.n_ties_cut} cut)" if r.n_ties_cut else str(r.n_ties),
+            str(r.n_truncated),
+            str(r.n_unscored),
+        ]
+        for r in results.scorers
+    ]
+    title = "\n".join([f"{results.data['name']}: {results.facts}", *results.data["notes"]])
+    heads = ["Scorer", "Accuracy (95%)", "Macro (95%)", "n", "Ties", "Cut", "Unscored"]
+    tables = [Table(heads, rows, title, faint=faint)]
+    for head, part_of in (("By dimension", "by_dimension"), ("By source", "by_source")):
+        n_of = results.data[f"n_{part_of}"]
+        rows = [
+            [shown_name(r), *(f"{percent(part['accuracy'])}\n{interval(part['ci'])}" for part in parts.values())]
+            for r in results.scorers
+            if (parts := {name: getattr(r, part_of)[name] for name in n_of})
+        ]
+        tables.append(Table([head, *(f"{label(name)}\nn={n}" for name, n in n_of.items())], rows, faint=faint))
+    return [*tables, Table([], [], notes=_notes(results, NAMED), signatures=signatures_of(results))]
+
+
+def overview(results: Results) -> Table:
+    """Return the results in one table for a paper or a card, in the column order of the paper's Table 1."""
+    dimensions, sources = results.data["n_by_dimension"], results.data["n_by_source"]
+    heads = [f"{label(name).capitalize()} (n={n})" for name, n in dimensions.items()]
+    heads += [f"{label(name)} (n={n})" for name, n in sources.items()] + ["Macro [95%]"] * bool(dimensions)
+    rows = [
+        [
+            shown_name(r),
+            *(percent(r.by_dimension[name]["accuracy"]) for name in dimensions),
+            *(percent(r.by_source[name]["accuracy"]) for name in sources),
+            *[estimate(r.macro_accuracy, r.macro_ci, "[]")] * bool(dimensions),
+            estimate(r.accuracy, r.ci, "[]"),
+            *map(str, (r.n_ties, r.n_truncated, r.n_unscored)),
+        ]
+        for r in results.scorers
+    ]
+    notes = [f"{results.facts}.", *results.data["notes"], *_notes(results)]
+    heads = ["Scorer", *heads, "Accuracy [95%]", "Ties", "Cut", "Unscored"]
+    return Table(heads, rows, notes=notes, signatures=signatures_of(results))
+
+
+def signatures_of(results: Results) -> list[str]:
+    """Return the signature of the data, then one per scorer that is no null scorer."""
+    return [results.signature, *(r.signature for r in results.scorers if r.kind != "null")]
+
+
+def interval_methods(results: Results) -> str:
+    """Name how the intervals were made."""
+    return ", ".join(dict.fromkeys(r.ci_method for r in results.scorers if r.ci_method)) or "none"
+
+
+def shown_name(result: ScorerResult) -> str:
+    """Return a scorer's name; that of a null scorer in words."""
+    return label(result.name) if result.kind == "null" else result.name
+
+
+def _notes(results: Results, named: int = 0) -> list[str]:
+    ties = "a tie of k at the top earns 1/k" if results.tie_policy == "split" else "a tie at the top is wrong"
+    lines = [
+        f"Percent. Accuracy weighs every group the same, macro every dimension; {ties}. "
+        f"Intervals: {interval_methods(results)}.",
+        *(f"left out: {reason} ({n})" for reason, n in results.dropped.items()),
+    ]
+    for r in results.scorers:
+        if r.n_unscored:
+            wrong = estimate(r.accuracy_unscored_wrong, r.ci_unscored_wrong)
+            lines.append(f"{r.name}: {r.n_unscored} unscored groups; counted as wrong, accuracy is {wrong}")
+            lines += [f"  {group['id']}: {group['reason']}" for group in r.unscored[:named]]
+            lines += [f"  ... and {r.n_unscored - named} more"] if 0 < named < r.n_unscored else []
+        if r.report.get("flip_rate") is not None:
+            lines.append(f"{r.name}: flip rate {percent(r.report['flip_rate'])}% (n={r.report.get('flips_of')})")
+    return lines

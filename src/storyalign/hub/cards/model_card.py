@@ -12,13 +12,12 @@ import orjson
 
 from storyalign.accuracy import wilson_interval
 from storyalign.errors import DataError, RecipeError
-from storyalign.evaluation.markdown_table import markdown_table
-from storyalign.evaluation.results import Results, ScorerResult
-from storyalign.evaluation.wording import interval, percent
+from storyalign.evaluation.results import Results, ScorerResult, overview
 from storyalign.files import write_text
 from storyalign.hub.build.row_checks import KIT_AUTHOR
 from storyalign.models.chat import FIXED_DATE
 from storyalign.models.fingerprint import folder_digest
+from storyalign.tables import interval, markdown, percent
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -145,7 +144,7 @@ def _results(folder: Path, path: Path) -> str:
     weights = folder_digest(folder)
     if weights not in {scorer.settings.get("weights") for scorer in scorers}:
         raise DataError(f"{path}: none of its scorers is the model in {folder} as it is now; measure it again")
-    return markdown_table(results)
+    return markdown(overview(results))
 
 
 def _validation_interval(figures: Mapping[str, Any]) -> str | None:
