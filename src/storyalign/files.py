@@ -294,8 +294,11 @@ def appending(path: Path) -> Iterator[Callable[[Iterable[Mapping[str, Any]]], No
             handle.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
             handle.flush()
 
-    with handle:
+    try:
         yield write
+    finally:
+        with writing(path):  # closing writes once more what a full disk refused
+            handle.close()
 
 
 @contextmanager

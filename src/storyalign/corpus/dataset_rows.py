@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -71,7 +72,9 @@ def open_dataset(
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         reason = " ".join(str(error).split())
         if is_folder:
-            raise DataError(f"{data}: cannot be loaded as a dataset ({reason})") from error
+            unwritable = isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+            advice = "; set HF_HOME to a folder that can be written" if unwritable else ""
+            raise DataError(f"{data}: cannot be loaded as a dataset ({reason}){advice}") from error
         raise HubError(f"{data}: no file or folder of that name, and not loadable from the Hub ({reason})") from error
     chosen = split or (next(iter(splits)) if len(splits) == 1 else "test")
     if chosen != ALL and chosen not in splits:
@@ -88,7 +91,19 @@ def open_dataset(
 def _rows(split: Any, name: str) -> Iterator[DatasetRow]:
     features: Mapping[str, Any] = split.features or {}
     label_names = {column: feature.names for column, feature in features.items() if hasattr(feature, "int2str")}
-    for number, row in enumerate(split, start=1):
+    number = 0
+    rows = iter(split)
+    while True:
+        try:
+            row = next(rows, None)
+        except (OSError, ValueError, RuntimeError) as error:  # what pyarrow raises on damaged bytes
+            reason = " ".join(str(error).split())
+            raise DataError(
+                f"{name}: cannot be read after row {number} ({reason}); a file is damaged: build or download it again"
+            ) from error
+        if row is None:
+            return
+        number += 1
         for column, names in label_names.items():
             label = row.get(column)
             row[column] = None if label is None or label < 0 else names[label]  # datasets writes -1 for no label
