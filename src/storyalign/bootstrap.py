@@ -107,6 +107,11 @@ def percentile_interval(figures: Floats, n_premises: int, confidence: float = 0.
     return float(low), float(high)
 
 
+def excludes_zero(ci: tuple[float, float] | None) -> bool:
+    """Return whether there is an interval and it lies on one side of zero."""
+    return ci is not None and (ci[0] > 0 or ci[1] < 0)
+
+
 def share_interval(values: Floats, premises: Sequence[str], confidence: float = 0.95) -> tuple[float, float]:
     """Return an interval of the mean of values between 0 and 1, one per group.
 

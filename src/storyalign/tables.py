@@ -30,11 +30,15 @@ class Table:
     """Numbers of rows above a line in LaTeX."""
 
 
-def markdown(table: Table) -> str:
-    """Return a Markdown table with its notes, without the title; it ends with a newline."""
-    aligned = ["---"] * table.stacked + ["---:"] * (len(table.columns) - table.stacked)
-    lines = [markdown_row(cells) for cells in (table.columns, aligned, *table.rows)]
-    return "\n\n".join(["\n".join(lines), *table.notes, *(f"`{line}`" for line in table.signatures)]) + "\n"
+def markdown(*tables: Table) -> str:
+    """Return Markdown tables with their notes, without titles; it ends with a newline."""
+    blocks: list[str] = []
+    for table in tables:
+        aligned = ["---"] * table.stacked + ["---:"] * (len(table.columns) - table.stacked)
+        if table.rows:
+            blocks.append("\n".join(map(markdown_row, (table.columns, aligned, *table.rows))))
+        blocks += [*table.notes, *(f"`{line}`" for line in table.signatures)]
+    return "\n\n".join(blocks) + "\n"
 
 
 def markdown_row(cells: Sequence[str]) -> str:

@@ -103,7 +103,39 @@ def test_groups_of_one_premise_do_not_count_as_many():
     ]
     alone, copied = audit_shortcuts(once), audit_shortcuts(copies)
     for a, b in zip(alone.null_scorers[2:], copied.null_scorers[2:], strict=True):
-        assert b.p_value == pytest.approx(a.p_value, rel=0.1, abs=0.02)
+        assert (b.p_value is None) == (a.p_value is None)  # no story of these groups shares a word with its premise
+        assert b.p_value is None or b.p_value == pytest.approx(a.p_value, rel=0.1, abs=0.02)
+
+
+def test_a_cue_that_never_differs_is_untested_and_not_found_clean():
+    def of(n):  # five words in one sentence each, the premise's words in none: no cue differs anywhere
+        stories = [" ".join(letter * 3 for _ in range(5)) + "." for letter in "abcd"]
+        return Instance(f"g{n}", f"Premise {n}", stories[0], tuple(stories[1:]))
+
+    report = audit_shortcuts([of(n) for n in range(12)])
+    assert report.flags == [] and report.verdict == ""
+    assert [line.split(" could not be tested")[0] for line in report.untested] == [
+        "length",
+        "burstiness",
+        "overlap with the prompt",
+    ]
+    longer = [*(of(n) for n in range(11)), Instance("g11", "Premise 11", "aaa aaa aaa aaa.", ("bbb bbb bbb bbb bbb.",))]
+    report = audit_shortcuts(longer)
+    assert report.verdict == "no shortcut found among the cues that could be tested"
+    assert [line.split(" could")[0] for line in report.untested] == ["burstiness", "overlap with the prompt"]
+
+
+def test_what_a_scorer_leans_on_is_untested_without_pairs_that_differ():
+    same = [Instance(i.id, i.prompt, i.chosen, (i.chosen[::-1],)) for i in benchmark(n=20)]
+    bias = audit_rewards(same, {i.id: [1.0, 0.0] for i in same}, "s")
+    assert bias.length_gap.pairs == (0, 0) and bias.flags == []
+    assert "it takes 10 pairs of each, there are 0 and 0" in bias.untested[0]
+    few = benchmark(n=7)
+    bias = audit_rewards(few, rewards_of(few, by_length), "s")
+    assert any(line.startswith("s: reward and length could not be tested") for line in bias.untested)
+    assert not bias.correlation["length"].flagged
+    many = benchmark(n=20)
+    assert audit_rewards(many, rewards_of(many, by_length), "s").untested == []
 
 
 def test_scorer_that_counts_words_is_flagged_on_a_clean_set():

@@ -9,7 +9,7 @@ import pytest
 from storyalign.audit.accuracy_table import read_table
 from storyalign.cli.outputs import keep_inputs
 from storyalign.errors import DataError, RecipeError
-from storyalign.evaluation.chart_style import new_axes, save_figure
+from storyalign.evaluation.charts import new_axes, save_figure
 from storyalign.records import BadRow, Instance, Reward
 from tests.support.command import storyalign
 from tests.support.rows import storyrmb_row, write_rows

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from storyalign.corpus.evaluation_sets import load_evaluation_set
-from storyalign.evaluation.paper_document import tex
+from storyalign.tables import tex
 from tests.cli.test_evaluate import call, write_data
 from tests.support.rows import write_rows
 from tests.support.scored import instance, rewards_rows, right_in, write_rewards

@@ -13,9 +13,9 @@ from scipy import stats
 
 from storyalign.corpus.human_rankings import HumanRankings
 from storyalign.errors import DataError, RecipeError
-from storyalign.evaluation.duel_charts import write_duel_chart
+from storyalign.evaluation.charts import write_duel_chart
 from storyalign.evaluation.head_to_head import choice_shares, head_to_head, outcome, share_of
-from storyalign.evaluation.rater_agreement import rater_agreement
+from storyalign.evaluation.reference_orders import rater_agreement
 from tests.support.scored import instance, scored_set
 
 ITEMS = [instance(n, size=3) for n in range(10)]

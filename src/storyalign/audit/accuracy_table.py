@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -19,6 +19,7 @@ from io import StringIO
 from typing import Any, Literal, NamedTuple
 
 from storyalign.errors import DataError, RecipeError
+from storyalign.tables import NO_FIGURE, Table, figure
 
 STORYRMB_SIZES: Mapping[str, int] = {
     "coherence": 265,
@@ -71,7 +72,6 @@ class AuditedRow(NamedTuple):
     fit: Fit | None
     """None where the row has no average, or a blank cell: the average may count what is not printed."""
     blank: tuple[str, ...] = ()
-    """Columns without a figure in this row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,31 @@ class TableAudit:
         return {**asdict(self), "rows": rows, "impossible": cells, "summary": self.summary}
 
 
+def tables_of(audit: TableAudit) -> list[Table]:
+    """Return what each average is, and the cells that cannot be."""
+    averages = [
+        [
+            *(row.name, row.average or NO_FIGURE, figure(row.micro), figure(row.macro)),
+            "either" if row.fit == "both" else row.fit or ("not checked: blank cells" if row.blank else ""),
+        ]
+        for row in audit.rows
+    ]
+    cells = [
+        [f"{c.row}, {c.column}", c.printed, str(c.n), c.below, c.above, "cut, not rounded" if c.cut_from else ""]
+        for c in audit.impossible
+    ]
+    sizes = ", ".join(f"{name} {n}" for name, n in audit.sizes.items())
+    title = f"{audit.name}: {len(audit.rows)} rows; groups: {sizes}"
+    note = (
+        "Percent. An average fits when it lies within one unit of the last printed digit of the mean: half a unit for "
+        "the rounding of the cells, half for its own."
+    )
+    return [
+        Table(["Row", "Printed", "Over groups", "Over columns", "The average is"], averages, title),
+        Table(["Cells that are no k/N", "Printed", "N", "Nearest", "", ""], cells, notes=[audit.summary, note]),
+    ]
+
+
 def audit_table(name: str, rows: Sequence[PrintedRow], sizes: Mapping[str, int]) -> TableAudit:
     """Check every average and every cell.
 
@@ -125,14 +150,9 @@ def audit_table(name: str, rows: Sequence[PrintedRow], sizes: Mapping[str, int])
     if missing:
         raise RecipeError(f"{name}: no group size for {', '.join(missing)}; name it as --groups {missing[0]}=N")
     size_of = {column: lowered[column.casefold()] for column in columns}
-    impossible = [
-        found
-        for row in rows
-        for column, cell in row.cells.items()
-        if (found := _impossible(row.name, column, cell, size_of[column])) is not None
-    ]
-    audited = [_audit_row(row, size_of) for row in rows]
-    return TableAudit(name, size_of, audited, impossible, sum(len(row.cells) for row in rows))
+    cells = [(row.name, column, cell, size_of[column]) for row in rows for column, cell in row.cells.items()]
+    impossible = [_impossible(*cell) for cell in cells if possible(cell[2], cell[3]) is None]
+    return TableAudit(name, size_of, [_audit_row(row, size_of) for row in rows], impossible, len(cells))
 
 
 def possible(printed: Decimal, n: int) -> int | None:
@@ -148,20 +168,12 @@ def possible(printed: Decimal, n: int) -> int | None:
     return k if k <= n and Fraction(100 * k, n) <= value + half else None
 
 
-def _impossible(row: str, column: str, printed: Decimal, n: int) -> ImpossibleCell | None:
-    if possible(printed, n) is not None:
-        return None
+def _impossible(row: str, column: str, printed: Decimal, n: int) -> ImpossibleCell:
     value = Fraction(printed)
-    below = math.floor(value * n / 100)
-    cut = math.ceil(value * n / 100)
+    below, cut = math.floor(value * n / 100), math.ceil(value * n / 100)
     is_cut = cut <= n and Fraction(100 * cut, n) < value + _unit(printed)
-    return ImpossibleCell(
-        row, column, str(printed), n, _share(below, n), _share(below + 1, n), _share(cut, n) if is_cut else None
-    )
-
-
-def _share(k: int, n: int) -> str:
-    return f"{k}/{n} = {100 * k / n:.2f}"
+    below_, above, cut_from = (f"{k}/{n} = {100 * k / n:.2f}" for k in (below, below + 1, cut))
+    return ImpossibleCell(row, column, str(printed), n, below_, above, cut_from if is_cut else None)
 
 
 def _audit_row(row: PrintedRow, sizes: Mapping[str, int]) -> AuditedRow:
@@ -174,8 +186,7 @@ def _audit_row(row: PrintedRow, sizes: Mapping[str, int]) -> AuditedRow:
     fit: Fit | None = None
     if row.average is not None:
         # The coarsest cell says how far rounding can have moved either mean.
-        coarsest = max((_unit(cell) for cell in row.cells.values()), default=Fraction(1))
-        slack = (coarsest + _unit(row.average)) / 2
+        slack = (max(map(_unit, row.cells.values())) + _unit(row.average)) / 2
         near = [abs(Fraction(row.average) - mean) <= slack for mean in (micro, macro)]
         fit = "both" if all(near) else "micro" if near[0] else "macro" if near[1] else "neither"
     return AuditedRow(row.name, printed, float(micro), float(macro), fit)
@@ -196,35 +207,33 @@ def read_table(text: str, name: str, average: str | None = None) -> list[Printed
         average: the column that holds the average; by default the one called so, or macro, micro, mean, overall.
 
     Raises:
-        DataError: a cell is no number between 0 and 100, two columns share a name, no cell is above 1 (fractions), or
-            the table has no rows or no column of accuracies.
+        DataError: a cell is not a number between 0 and 100, two columns share a name, no cell is above 1 (fractions),
+            or the table has no rows or no column of accuracies.
         RecipeError: there is no such column.
     """
-    lines = list(_lines(text))
+    reader = csv.reader(StringIO(text))
+    lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(map(str.strip, cells))]
     if len(lines) < 2 or len(lines[0][1]) < 2:
         raise DataError(f"{name}: expected a line of column names and at least one row, cells apart by commas")
     head = lines[0][1]
-    folded = [column.casefold() for column in head[1:]]
-    if twice := next((column for column in head[1:] if folded.count(column.casefold()) > 1), None):
+    columns, folded = head[1:], [column.casefold() for column in head[1:]]
+    if twice := next((column for column in columns if folded.count(column.casefold()) > 1), None):
         raise DataError(f"{name}: two columns are called {twice}; give each a name of its own")
-    if average is not None and average not in head[1:]:
-        raise RecipeError(f"{name}: has no column {average!r}; its columns are {', '.join(head[1:])}")
-    named = average or next((h for h in head[1:] if h.strip().casefold() in _AVERAGES), None)
-    if all(column == named for column in head[1:]):
+    if average is not None and average not in columns:
+        raise RecipeError(f"{name}: has no column {average!r}; its columns are {', '.join(columns)}")
+    named = average or next((column for column in columns if column.casefold() in _AVERAGES), None)
+    if columns == [named]:
         raise DataError(f"{name}: has no column of accuracies beside {named!r}")
     rows = []
     for number, cells in lines[1:]:
         if len(cells) != len(head):
             raise DataError(f"{name}:{number}: {len(cells)} cells under {len(head)} column names")
-        values = {
-            column: _percent(cell, f"{name}:{number} ({cells[0]}), {column}")
-            for column, cell in zip(head[1:], cells[1:], strict=True)
-            if cell
-        }
+        printed = dict(zip(columns, cells[1:], strict=True))
+        values = {c: _percent(cell, f"{name}:{number} ({cells[0]}), {c}") for c, cell in printed.items() if cell}
         mean = values.pop(named, None) if named else None
-        blank = tuple(c for c, cell in zip(head[1:], cells[1:], strict=True) if not cell and c != named)
-        rows.append(PrintedRow(cells[0], values, mean, blank))
-    if all(value <= 1 for row in rows for value in row.cells.values()) and any(any(r.cells.values()) for r in rows):
+        rows.append(PrintedRow(cells[0], values, mean, tuple(c for c in columns if not printed[c] and c != named)))
+    every = [value for row in rows for value in row.cells.values()]
+    if any(every) and max(every) <= 1:
         raise DataError(f"{name}: no cell is above 1; accuracies are read as percent, so multiply fractions by 100")
     return rows
 
@@ -238,16 +247,9 @@ def paper_table(name: str) -> list[PrintedRow]:
     return read_table(text, name)
 
 
-def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(StringIO(text))
-    for cells in reader:
-        if any(cell.strip() for cell in cells):
-            yield reader.line_num, [cell.strip() for cell in cells]
-
-
 def _percent(cell: str, where: str) -> Decimal:
     try:
-        value = Decimal(cell.strip().removesuffix("%").strip())
+        value = Decimal(cell.removesuffix("%").strip())
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite() or not 0 <= value <= 100:

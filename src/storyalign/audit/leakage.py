@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from storyalign.accuracy import wilson_interval
 from storyalign.corpus.duplicates import (
     PREMISE_THRESHOLD,
     RUN,
@@ -27,6 +28,7 @@ from storyalign.corpus.duplicates import (
 )
 from storyalign.corpus.passages import Hashes, PassageIndex, hashed
 from storyalign.records import Instance, PreferencePair
+from storyalign.tables import Table
 
 EXAMPLES = 10
 """So many leaks are shown for each kind."""
@@ -91,6 +93,27 @@ class LeakageReport:
             "constructions": dict(self.constructions),
             "examples": {kind: [leak._asdict() for leak in leaks] for kind, leaks in self.examples.items()},
         }
+
+
+def table_of(report: LeakageReport, compared_with: str) -> Table:
+    """Return the leaks by kind, with three examples of each.
+
+    Args:
+        report: what was found.
+        compared_with: the evaluation sets, in words.
+    """
+    notes = [
+        f"{kind}: {leak.pair_id} {leak.text} = {leak.instance_id} of {leak.evaluation_set}, similarity "
+        f"{leak.similarity:.2f}: {leak.excerpt}"
+        for kind, leaks in report.examples.items()
+        for leak in leaks[:3]
+    ]
+    share = ""
+    if report.pairs:
+        low, high = wilson_interval(report.leaking / report.pairs, report.pairs)
+        share = f" ({report.leaking / report.pairs:.2%}, 95% interval {low:.2%} to {high:.2%})"
+    notes.append(f"{report.leaking:,} of {report.pairs:,} pairs leak{share}; compared with {compared_with}")
+    return Table(["leak", "texts"], [[kind, f"{n:,}"] for kind, n in report.kinds.most_common()], notes=notes)
 
 
 class CheckedText(NamedTuple):

@@ -13,10 +13,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from storyalign.audit.reward_bias import GroupRewards
 from storyalign.audit.story_language import StoryLanguage, story_language
-from storyalign.bootstrap import MIN_PREMISES, Floats, percentile_interval, premise_totals
+from storyalign.bootstrap import MIN_PREMISES, Floats, excludes_zero, percentile_interval, premise_totals
+from storyalign.choices import preferred
 from storyalign.corpus.story_groups import StoryGroup
 from storyalign.records import Instance
+from storyalign.tables import NO_FIGURE, Table, bounds, figure, label, points, story_count
 
 MEASURES = StoryLanguage._fields
 POOLED = "pooled_kurtosis"
@@ -73,12 +76,15 @@ class Described:
     n_unscored: int
     measures: dict[str, Measure]
 
+    @property
+    def title(self) -> str:
+        """Which stories these are."""
+        what = {"right": " (on right choices)", "wrong": " (on wrong choices)", "gold": " (chosen stories)"}
+        return label(self.name) + what.get(self.kind, "")
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return asdict(self)
-
-
-GroupRewards = Mapping[str, Sequence[float | None]]
 
 
 def gold_selection(instances: Sequence[Instance]) -> Selection:
@@ -94,12 +100,8 @@ def scorer_selections(name: str, instances: Sequence[Instance], rewards: GroupRe
     chosen: dict[Kind, list[Picked]] = {"all": [], "right": [], "wrong": []}
     n_unscored = 0
     for item in instances:
-        own = list(rewards[item.id])
-        known = [reward for reward in own if reward is not None]
-        if len(known) < len(own):
-            n_unscored += 1
-            continue
-        top = [place for place, reward in enumerate(own) if reward == max(known)]
+        top = preferred(rewards[item.id])
+        n_unscored += not top
         for place in top:
             picked = Picked(item.prompt, item.stories[place], item.language, 1 / len(top))
             chosen["all"].append(picked)
@@ -140,11 +142,74 @@ def describe(selections: Sequence[Selection], progress: Callable[[], object] = l
     return [_describe(selection, own, sums[0], premises) for selection, own in zip(selections, sums, strict=True)]
 
 
+_SHOWN = {
+    "words": ("Words", ",.0f"),
+    "sentences": ("Sentences", ".1f"),
+    "words_a_sentence": ("Words a\nsentence", ".1f"),
+    "burstiness": ("Burst-\niness", ".2f"),
+    "letters_a_word": ("Letters\na word", ".2f"),
+    "dialogue_share": ("Dialogue\n%", ".1f"),
+    "type_token_ratio": ("Type-\ntoken", ".3f"),
+    "moving_type_token_ratio": ("Moving\n(100)", ".3f"),
+}
+"""Measure -> head and number format of its column."""
+
+
+def tables_of(name: str, rows: Sequence[Described], signatures: Sequence[str]) -> list[Table]:
+    """Return kurtosis with its difference from the first row, then the other figures.
+
+    Args:
+        name: what to call the data.
+        rows: the baseline first.
+        signatures: of data and scorers.
+    """
+    title = f"{name}: {rows[0].n:g} stories of the first row, which the others are compared with"
+    heads = ["Sentence lengths", "n", "Kurtosis", "95%", "Difference %", "Gap", "95%", "Pooled kurtosis"]
+    kurtosis = []
+    for row in rows:
+        k, pooled = row.measures["kurtosis"], row.measures[POOLED]
+        gap = [points(k.difference), figure(k.gap, "+.3f"), bounds(k.gap_ci, ".2f")]
+        kurtosis.append(
+            [
+                *(row.title, story_count(row.n), figure(k.value, ".3f"), bounds(k.ci, ".2f")),
+                *([NO_FIGURE] * 3 if row is rows[0] else gap),
+                f"{figure(pooled.value)} ({bounds(pooled.ci, '.1f')})",
+            ]
+        )
+    figures = [[row.title, *(_beside_baseline(row, m, row is rows[0]) for m in _SHOWN)] for row in rows]
+    notes = []
+    for row in rows:
+        if undefined := row.measures["kurtosis"].n_undefined:
+            notes.append(f"{row.title}: {story_count(undefined)} stories have no kurtosis")
+        if row.n_unscored and row.kind == "all":
+            notes.append(f"{row.title}: {row.n_unscored} groups without a choice, as a reward is missing")
+    notes.append(
+        f"Kurtosis is Eq. 6 over words, one value a story, averaged; pooled: over all sentences together. Differences "
+        f"are relative to {rows[0].title}; * marks gaps whose 95% interval (bootstrap over premises, none with fewer "
+        f"than {MIN_PREMISES}) leaves zero out. A story of a k-fold tie counts 1/k. No kurtosis: fewer than 4 "
+        "sentences, or all equally long."
+    )
+    means = Table(
+        ["Mean (difference in %)", *(head for head, _ in _SHOWN.values())], figures, notes=notes, signatures=signatures
+    )
+    return [Table(heads, kurtosis, title), means]
+
+
+def _beside_baseline(row: Described, name: str, is_baseline: bool) -> str:
+    measure, form = row.measures[name], _SHOWN[name][1]
+    percent = name == "dialogue_share" and measure.value is not None
+    shown = figure(100 * (measure.value or 0.0) if percent else measure.value, form)
+    if is_baseline or measure.difference is None:
+        return shown
+    return f"{shown}\n{100 * measure.difference:+.0f}{'*' * excludes_zero(measure.gap_ci)}"
+
+
 _WIDTH = 2 * len(MEASURES) + 5
+"""Value and weight of each measure, then five sums of powers of the sentence lengths."""
 
 
 def _sums(selection: Selection, places: Mapping[str, int], progress: Callable[[], object]) -> Floats:
-    """Sum up by premise: value and weight of each measure, then the pooled moments; shape (premises, ``_WIDTH``)."""
+    """Sum up by premise; shape (premises, ``_WIDTH``)."""
     sums = np.zeros((len(places), _WIDTH))
     for picked in selection.stories:
         figures, moments = story_language(picked.story, picked.language)
@@ -164,10 +229,10 @@ def _describe(selection: Selection, own: Floats, baseline: Floats, premises: lis
     observed = np.hstack([own.sum(axis=0), baseline.sum(axis=0)])[None, :]
     measures = {}
     for column, name in enumerate((*MEASURES, POOLED)):
-        value, base = _figure(observed, column)
+        value, base = _both(observed, column)
         behind = total if name == POOLED else float(observed[0, 2 * column + 1])
         n_own, n_both = _premises(own, column), min(_premises(own, column), _premises(baseline, column))
-        drawn = None if draws is None else _figure(draws, column)
+        drawn = None if draws is None else _both(draws, column)
         measures[name] = Measure(
             value=_number(value),
             ci=None if drawn is None else percentile_interval(drawn[0], n_own),
@@ -187,7 +252,7 @@ def _premises(sums: Floats, column: int) -> int:
     return int(np.count_nonzero(sums[:, weight]))
 
 
-def _figure(totals: Floats, column: int) -> tuple[Floats, Floats]:
+def _both(totals: Floats, column: int) -> tuple[Floats, Floats]:
     """Return a measure of the selection and of the baseline, each of shape (draws,)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         if column < len(MEASURES):

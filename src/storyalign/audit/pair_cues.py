@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from storyalign.accuracy import wilson_interval
 from storyalign.audit.writer_balance import WriterBalance
 from storyalign.records import PreferencePair
+from storyalign.tables import Table
 from storyalign.text import beyond_ascii, count_words
 
 CUES = ("words", "paragraphs", "quotation marks a word", "dashes a word", "commas a word", "exclamations a word")
@@ -95,3 +96,16 @@ def _cues(story: str) -> tuple[float, ...]:
         (sum(map(story.count, signs)) + sum(map(beyond.count, others))) / max(words, 1) for signs, others in _MARKS
     )
     return (words, paragraphs, *marks)
+
+
+def table_of(cues: PairCues) -> Table:
+    """Return the rule by length and the rule that tells most, of each construction."""
+    rows = []
+    for name in sorted(cues.pairs):
+        rules = cues.rules(name)
+        length = next(rule for rule in rules if rule.cue == LENGTH)
+        for rule in dict.fromkeys((length, max(rules, key=lambda rule: rule.best))):
+            low, high = rule.interval
+            rows.append([f"{name}: {rule.rule}", f"{rule.best:.1%}", f"{low:.1%} to {high:.1%}", f"{rule.n:,}"])
+    note = "a rule that reads nothing should be near 50%; length, and the cue that tells most, are shown"
+    return Table(["construction: rule", "accuracy", "95% interval", "n"], rows, notes=[note])

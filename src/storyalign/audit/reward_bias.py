@@ -1,7 +1,7 @@
 """What a scorer leans on: length and burstiness, whatever the better stories happen to be like.
 
 * The *length gap*: how much more often the chosen story beats a rejected one that is shorter than one that is longer.
-  Flagged from ``MIN_GAP`` with ``MIN_PAIRS`` on both sides.
+  Flagged from ``MIN_GAP``; untested without ``MIN_PAIRS`` on both sides.
 * The *length-matched accuracy*: top-1 against those rejected stories alone that are within ``TOLERANCE`` of the chosen
   one's length.
 * The *correlation* of reward with length and with burstiness: Spearman's inside each group, averaged over the groups,
@@ -13,15 +13,17 @@ Both flags need a 95% interval (bootstrap over premises) that leaves out zero.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from storyalign.accuracy import chance, chosen_places, credit
 from storyalign.audit.surface import surface_cues
-from storyalign.bootstrap import Floats, bootstrap_interval, summarize_over_premises
+from storyalign.bootstrap import MIN_PREMISES, bootstrap_interval, excludes_zero, summarize_over_premises
 from storyalign.records import Instance
+from storyalign.tables import Table, bounds, figure, interval, percent
 
 TOLERANCE = 0.10
 MIN_GAP = 0.20
@@ -44,6 +46,12 @@ class LengthGap:
     ci: tuple[float, float] | None
     flagged: bool
 
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """Scored pairs whose rejected story is shorter, and longer."""
+        shorter, longer = (part["n"] - part["n_unscored"] for part in (self.shorter_rejected, self.longer_rejected))
+        return shorter, longer
+
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
@@ -51,6 +59,7 @@ class Correlation:
 
     rho: float | None
     ci: tuple[float, float] | None
+    """None where the correlation could not be tested."""
     gold: float | None
     """The same for the gold choice, 1 for the chosen story and 0 for the others."""
     n: int
@@ -73,21 +82,56 @@ class RewardBias:
     @property
     def flags(self) -> list[str]:
         """One sentence for each bias found."""
-        found = []
         gap = self.length_gap
-        if gap.flagged and gap.gap is not None:
-            found.append(
-                f"{self.name}: the chosen story beats shorter rejected ones in "
-                f"{100 * gap.shorter_rejected['accuracy']:.1f}% of pairs and longer ones in "
-                f"{100 * gap.longer_rejected['accuracy']:.1f}%: the reward leans on length"
-            )
-        found += [
+        found = [
+            f"{self.name}: the chosen story beats shorter rejected ones in "
+            f"{percent(gap.shorter_rejected['accuracy'])}% of pairs and longer ones in "
+            f"{percent(gap.longer_rejected['accuracy'])}%: the reward leans on length"
+        ] * gap.flagged
+        return found + [
             f"{self.name}: reward and {cue} correlate at {c.rho:.2f} inside the groups, the gold choice and {cue} at "
             f"{c.gold:.2f} (n={c.n}): the reward leans on {cue}"
             for cue, c in self.correlation.items()
             if c.flagged
         ]
-        return found
+
+    @property
+    def untested(self) -> list[str]:
+        """One sentence for each bias that these groups cannot show."""
+        shorter, longer = self.length_gap.pairs
+        found = [
+            f"{self.name}: the gap between shorter and longer rejected stories could not be tested: it takes "
+            f"{MIN_PAIRS} pairs of each, there are {shorter} and {longer}"
+        ] * (min(shorter, longer) < MIN_PAIRS)
+        return found + [
+            f"{self.name}: reward and {cue} could not be tested: both have to differ in groups of {MIN_PREMISES} "
+            f"premises, they do in {c.n} groups"
+            for cue, c in self.correlation.items()
+            if c.ci is None
+        ]
+
+
+def tables_of(bias: RewardBias) -> list[Table]:
+    """Return accuracies by length of the rejected story, and the correlations."""
+    gap = bias.length_gap
+    parts = (
+        ("top-1, all groups", bias.overall, bias.overall["chance"]),
+        ("top-1, against stories as long within a tenth", bias.length_matched, bias.length_matched["chance"]),
+        ("pairs, rejected story shorter", gap.shorter_rejected, 0.5),
+        ("pairs, as long within a tenth", gap.matched, 0.5),
+        ("pairs, rejected story longer", gap.longer_rejected, 0.5),
+    )
+    rows = [
+        [name, percent(p["accuracy"]), interval(p["ci"]), str(p["n"]), percent(by_guess)] for name, p, by_guess in parts
+    ]
+    cues = [
+        [f"reward and {cue}", figure(c.rho, "+.2f"), bounds(c.ci), figure(c.gold, "+.2f"), str(c.n)]
+        for cue, c in bias.correlation.items()
+    ]
+    return [
+        Table([bias.name, "Accuracy", "95%", "n", "Chance"], rows),
+        Table(["Spearman inside the groups", "rho", "95%", "Gold choice", "n"], cues),
+    ]
 
 
 def audit_rewards(instances: Sequence[Instance], rewards: GroupRewards, name: str) -> RewardBias:
@@ -101,10 +145,16 @@ def audit_rewards(instances: Sequence[Instance], rewards: GroupRewards, name: st
     cues = {i.id: [surface_cues(story, i.language) for story in i.stories] for i in instances}
     words = {key: [cue.words for cue in group] for key, group in cues.items()}
     bursts = {key: [cue.burstiness for cue in group] for key, group in cues.items()}
+    matched = {
+        i.id: [place for place, n in enumerate(own) if place == 0 or _side(own[0], n) == 0]
+        for i in instances
+        if (own := words[i.id])
+    }
+    kept = [i for i in instances if len(matched[i.id]) > 1]
     return RewardBias(
         name=name,
         overall=_top1(instances, [rewards[i.id] for i in instances]),
-        length_matched=_length_matched(instances, rewards, words),
+        length_matched=_top1(kept, [[rewards[i.id][place] for place in matched[i.id]] for i in kept]),
         length_gap=_length_gap(instances, rewards, words),
         correlation={
             "length": _correlation(instances, rewards, words),
@@ -114,22 +164,8 @@ def audit_rewards(instances: Sequence[Instance], rewards: GroupRewards, name: st
 
 
 def _top1(instances: Sequence[Instance], groups: Sequence[Sequence[float | None]]) -> dict[str, Any]:
-    places = [chosen_places(group, 0) for group in groups]
-    summary = summarize_over_premises(places, [i.prompt for i in instances])
+    summary = summarize_over_premises([chosen_places(group, 0) for group in groups], [i.prompt for i in instances])
     return {**summary, "chance": chance([len(group) for group in groups])}
-
-
-def _length_matched(
-    instances: Sequence[Instance], rewards: GroupRewards, words: Mapping[str, Sequence[int]]
-) -> dict[str, Any]:
-    kept, groups = [], []
-    for instance in instances:
-        own, given = words[instance.id], rewards[instance.id]
-        matched = [j for j in range(1, len(own)) if _side(own[0], own[j]) == 0]
-        if matched:
-            kept.append(instance)
-            groups.append([given[0], *(given[j] for j in matched)])
-    return _top1(kept, groups)
 
 
 def _side(chosen: int, rejected: int) -> int:
@@ -139,28 +175,26 @@ def _side(chosen: int, rejected: int) -> int:
 
 
 def _length_gap(instances: Sequence[Instance], rewards: GroupRewards, words: Mapping[str, Sequence[int]]) -> LengthGap:
-    pairs: dict[int, list[tuple[int | None, str]]] = {-1: [], 0: [], 1: []}
-    columns, premises = [], []
-    for instance in instances:
-        own, given = words[instance.id], rewards[instance.id]
-        for j in range(1, len(own)):
-            place, side = chosen_places([given[0], given[j]], 0), _side(own[0], own[j])
-            pairs[side].append((place, instance.prompt))
-            if place is not None and side != 0:
-                won, sides = float(credit(place)), (float(side < 0), float(side > 0))
-                columns.append((won * sides[0], sides[0], won * sides[1], sides[1]))
-                premises.append(instance.prompt)
-    shorter, matched, longer = (summarize_over_premises(*_unzip(pairs[side])) for side in (-1, 0, 1))
+    pairs = [
+        (chosen_places([rewards[i.id][0], reward], 0), i.prompt, _side(words[i.id][0], n))
+        for i in instances
+        for reward, n in zip(rewards[i.id][1:], words[i.id][1:], strict=True)
+    ]
+    shorter, matched, longer = (
+        summarize_over_premises(
+            [place for place, _, own in pairs if own == side], [p for _, p, own in pairs if own == side]
+        )
+        for side in (-1, 0, 1)
+    )
     if shorter["accuracy"] is None or longer["accuracy"] is None:
         return LengthGap(shorter, matched, longer, None, None, False)
-    gap = shorter["accuracy"] - longer["accuracy"]
-    ci = bootstrap_interval(np.array(columns), premises, lambda t: t[:, 0] / t[:, 1] - t[:, 2] / t[:, 3])
-    enough = min(part["n"] - part["n_unscored"] for part in (shorter, longer)) >= MIN_PAIRS
-    return LengthGap(shorter, matched, longer, gap, ci, enough and abs(gap) >= MIN_GAP and _leaves_out_zero(ci))
-
-
-def _unzip(pairs: Sequence[tuple[int | None, str]]) -> tuple[list[int | None], list[str]]:
-    return [place for place, _ in pairs], [premise for _, premise in pairs]
+    uneven = [(float(credit(place)), premise, side) for place, premise, side in pairs if place is not None and side]
+    columns = [(won * (side < 0), side < 0, won * (side > 0), side > 0) for won, _, side in uneven]
+    premises = [premise for _, premise, _ in uneven]
+    ci = bootstrap_interval(np.array(columns, float), premises, lambda t: t[:, 0] / t[:, 1] - t[:, 2] / t[:, 3])
+    found = LengthGap(shorter, matched, longer, shorter["accuracy"] - longer["accuracy"], ci, False)
+    flagged = min(found.pairs) >= MIN_PAIRS and abs(found.gap or 0.0) >= MIN_GAP and excludes_zero(ci)
+    return replace(found, flagged=flagged)
 
 
 def _correlation(
@@ -168,33 +202,20 @@ def _correlation(
 ) -> Correlation:
     rows, premises = [], []
     for instance in instances:
-        given = [reward for reward in rewards[instance.id] if reward is not None]
-        own = cue[instance.id]
+        given, own = [reward for reward in rewards[instance.id] if reward is not None], cue[instance.id]
         if len(given) == len(own) and len(set(given)) > 1 and len(set(own)) > 1:
-            gold = [1.0, *(0.0 for _ in own[1:])]
+            gold = [1.0] + [0.0] * (len(own) - 1)
             rows.append((_spearman(given, own), _spearman(gold, own), 1.0))
             premises.append(instance.prompt)
     if not rows:
         return Correlation(None, None, None, 0, False)
     columns = np.array(rows)
-    rho, gold_rho = columns[:, 0].mean(), columns[:, 1].mean()
+    rho, gold_rho = float(columns[:, 0].mean()), float(columns[:, 1].mean())
     extra = bootstrap_interval(columns, premises, lambda t: (t[:, 0] - t[:, 1]) / t[:, 2])
-    flagged = abs(rho) > abs(gold_rho) and abs(rho - gold_rho) >= MIN_EXTRA and _leaves_out_zero(extra)
+    flagged = abs(rho) > abs(gold_rho) and abs(rho - gold_rho) >= MIN_EXTRA and excludes_zero(extra)
     ci = bootstrap_interval(columns, premises, lambda t: t[:, 0] / t[:, 2])
-    return Correlation(float(rho), ci, float(gold_rho), len(rows), bool(flagged))
+    return Correlation(rho, ci, gold_rho, len(rows), flagged)
 
 
 def _spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    return float(np.corrcoef(_ranks(x), _ranks(y))[0, 1])
-
-
-def _ranks(values: Sequence[float]) -> Floats:
-    """Rank values, equal ones at their mean rank."""
-    array = np.asarray(values, dtype=float)
-    below = (array[:, None] > array[None, :]).sum(axis=1)
-    equal = (array[:, None] == array[None, :]).sum(axis=1)
-    return np.asarray(below + (equal - 1) / 2, dtype=float)
-
-
-def _leaves_out_zero(ci: tuple[float, float] | None) -> bool:
-    return ci is not None and (ci[0] > 0 or ci[1] < 0)
+    return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])

@@ -18,15 +18,22 @@ import numpy as np
 from storyalign.accuracy import DIMENSIONS, by_name, chance, chosen_places, credit
 from storyalign.audit.null_scorers import NULL_SCORERS, null_rewards
 from storyalign.audit.reward_bias import GroupRewards, RewardBias, audit_rewards
-from storyalign.audit.writer_balance import writer_balance
+from storyalign.audit.reward_bias import tables_of as bias_tables
+from storyalign.audit.writer_balance import writer_balance, writers_table
 from storyalign.bootstrap import Floats, summarize_over_premises
 from storyalign.records import Instance
+from storyalign.tables import Table, interval, label, p_value, percent
 
 ALPHA = 0.05
 MIN_EXCESS = 0.05
 SIMULATIONS = 20_000
-UNTESTED = ("random", "first")
-"""They use no cue of the stories."""
+CUES = {
+    "longest": "length",
+    "shortest": "length",
+    "most_bursty": "burstiness",
+    "most_prompt_overlap": "overlap with the prompt",
+}
+"""Null scorer -> the cue that it uses; the others use none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ class NullResult:
     n: int
     n_ties: int
     p_value: float | None
-    """Two-sided, already multiplied by the number of cues; None where the scorer uses no cue."""
+    """Two-sided, already multiplied by the number of cues; None where there is nothing to test."""
     flagged: bool
     by_dimension: dict[str, float]
     """Accuracy on the groups of each dimension that occurs."""
@@ -57,11 +64,35 @@ class ShortcutReport:
     """The balance of writers, as ``WriterBalance.to_json`` returns it."""
     scorer: RewardBias | None
     flags: list[str]
-    """One sentence for each shortcut found; empty for a clean set."""
+    """One sentence for each shortcut found."""
+    untested: list[str]
+    """One sentence for each cue that this set cannot show."""
+
+    @property
+    def verdict(self) -> str:
+        """What the absence of flags means; empty where there are flags, or nothing could be tested."""
+        if self.flags or all(null.p_value is None for null in self.null_scorers):
+            return ""
+        return "no shortcut found" + (" among the cues that could be tested" if self.untested else "")
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return asdict(self)
+
+
+def tables_of(report: ShortcutReport) -> list[Table]:
+    """Return how far the null scorers get, the balance of writers, and what the scorer leans on."""
+    rows = [
+        [
+            *(label(r.name), percent(r.accuracy), interval(r.ci), str(r.n), str(r.n_ties), p_value(r.p_value)),
+            "flagged" if r.flagged else "",
+        ]
+        for r in report.null_scorers
+    ]
+    title = f"{report.n} groups over {report.n_premises} premises, chance {percent(report.chance)}%"
+    nulls = Table(["Null scorer", "Accuracy", "95%", "n", "Ties", "p (corrected)", ""], rows, title)
+    bias = [] if report.scorer is None else bias_tables(report.scorer)
+    return [nulls, writers_table({"": report.writers}), *bias]
 
 
 def audit_shortcuts(
@@ -78,30 +109,37 @@ def audit_shortcuts(
     nulls = [_null_result(null, instances, by_guess) for null in NULL_SCORERS]
     scorer = None if rewards is None else audit_rewards(instances, rewards, name)
     flags = [_flag(result, by_guess) for result in nulls if result.flagged]
-    flags += [] if scorer is None else scorer.flags
-    writers = writer_balance(instances).to_json()
-    return ShortcutReport(len(instances), len({i.prompt for i in instances}), by_guess, nulls, writers, scorer, flags)
+    alike = dict.fromkeys(cue for r in nulls if r.p_value is None and (cue := CUES.get(r.name)))
+    untested = [f"{cue} could not be tested: the stories of a group never differ in it" for cue in alike]
+    return ShortcutReport(
+        n=len(instances),
+        n_premises=len({i.prompt for i in instances}),
+        chance=by_guess,
+        null_scorers=nulls,
+        writers=writer_balance(instances).to_json(),
+        scorer=scorer,
+        flags=flags + ([] if scorer is None else scorer.flags),
+        untested=untested + ([] if scorer is None else scorer.untested),
+    )
 
 
 def _null_result(name: str, instances: Sequence[Instance], by_guess: float) -> NullResult:
     given = [null_rewards(name, instance) for instance in instances]
     places = [chosen_places(rewards, 0) or 0 for rewards in given]
     summary = summarize_over_premises(places, [i.prompt for i in instances])
-    accuracy = summary["accuracy"]
-    p_value = None
-    if name not in UNTESTED:
+    p = None
+    if name in CUES and any(len(set(rewards)) > 1 for rewards in given):
         tied = np.array([rewards.count(max(rewards)) for rewards in given], dtype=float)
-        p_value = min(1.0, _p_value(places, tied, instances) * (len(NULL_SCORERS) - len(UNTESTED)))
-    flagged = p_value is not None and p_value < ALPHA and abs(accuracy - by_guess) >= MIN_EXCESS
+        p = min(1.0, _p_value(places, tied, instances) * len(CUES))
     parts = by_name(places, [i.dimension for i in instances], DIMENSIONS)
     return NullResult(
         name=name,
-        accuracy=accuracy,
+        accuracy=summary["accuracy"],
         ci=summary["ci"],
         n=summary["n"],
         n_ties=summary["n_ties"],
-        p_value=p_value,
-        flagged=flagged,
+        p_value=p,
+        flagged=p is not None and p < ALPHA and abs(summary["accuracy"] - by_guess) >= MIN_EXCESS,
         by_dimension={dimension: part["accuracy"] for dimension, part in parts.items()},
     )
 
@@ -122,12 +160,12 @@ def _p_value(places: Sequence[int], tied: Floats, instances: Sequence[Instance])
 
 
 def _flag(result: NullResult, by_guess: float) -> str:
-    scorer = result.name.replace("_", " ")
+    scorer = label(result.name)
     how = "reaches" if result.accuracy > by_guess else "falls to"
     farthest = max(result.by_dimension.items(), key=lambda item: abs(item[1] - by_guess), default=None)
-    where = f", {100 * farthest[1]:.1f}% on {farthest[0]}" if farthest else ""
+    where = f", {percent(farthest[1])}% on {farthest[0]}" if farthest else ""
     return (
-        f"the null scorer '{scorer}' {how} {100 * result.accuracy:.1f}% where chance is {100 * by_guess:.1f}% "
+        f"the null scorer '{scorer}' {how} {percent(result.accuracy)}% where chance is {percent(by_guess)}% "
         f"(n={result.n}, p={result.p_value:.2g} after correction{where}): "
         "the cue tells the chosen story from the others"
     )

@@ -38,23 +38,16 @@ class StoryLanguage(NamedTuple):
     """Its mean over all windows of 100 words (Covington & McFall 2010): does not depend on length."""
 
 
-class SentenceMoments(NamedTuple):
-    """Sums over a story's sentence lengths: enough to pool the kurtosis of many stories."""
-
-    n: float
-    first: float
-    second: float
-    third: float
-    fourth: float
-
-
 @lru_cache(maxsize=16_384)  # the scorers of a table choose among the same stories
-def story_language(story: str, language: str = "en") -> tuple[StoryLanguage, SentenceMoments]:
+def story_language(story: str, language: str = "en") -> tuple[StoryLanguage, tuple[int, ...]]:
     """Measure one story.
 
     Args:
         story: its text.
         language: an ISO 639-1 code, for the sentence rules.
+
+    Returns:
+        The figures, and the sums of the sentence lengths to the powers 0 to 4: enough to pool many stories' kurtosis.
     """
     lengths = sentence_lengths(story, language)
     n_words, words = count_words(story), words_of(story)
@@ -70,7 +63,7 @@ def story_language(story: str, language: str = "en") -> tuple[StoryLanguage, Sen
         type_token_ratio=len(set(words)) / len(words) if words else None,
         moving_type_token_ratio=moving_type_token_ratio(words),
     )
-    return figures, SentenceMoments(*(float(sum(n**power for n in lengths)) for power in range(5)))
+    return figures, tuple(sum(n**power for n in lengths) for power in range(5))
 
 
 _DIALOGUE = re.compile('“[^”]*|「[^」]*|『[^』]*|«[^»]*|"[^"]*"?')

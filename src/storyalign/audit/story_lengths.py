@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from storyalign.corpus.story_groups import StoryGroup
+from storyalign.corpus.story_groups import StoryGroup, open_story_groups
+from storyalign.tables import Table
 from storyalign.text import count_words
 
 
@@ -23,6 +24,11 @@ class Spread(NamedTuple):
     shortest: int
     longest: int
     total: int
+
+    @property
+    def cells(self) -> list[str]:
+        """Mean, median, p95 and longest, as a table shows them."""
+        return [f"{self.mean:,.0f}", f"{self.median:,.0f}", f"{self.p95:,}", f"{self.longest:,}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,36 @@ class DatasetLengths:
         """Return plain JSON values."""
         spreads = {k: v._asdict() if v else None for k, v in (("words", self.words), ("tokens", self.tokens))}
         return {**asdict(self), **spreads, "sources": self.sources}
+
+
+NOTE = "Words of single stories; a Chinese or Japanese character is one word. The figures describe the whole dataset."
+
+
+def tables_of(found: Sequence[DatasetLengths]) -> list[Table]:
+    """Return one row per dataset, then tokens where they were counted."""
+    words = [[one.name, f"{one.n_groups:,}", f"{one.n_stories:,}", *one.words.cells] for one in found]
+    tokens = [
+        [one.name, *one.tokens.cells, *(f"{100 * c.share:.1f}% ({c.n_over:,})" for c in one.contexts)]
+        for one in found
+        if one.tokens
+    ]
+    notes = []
+    for one in found:
+        languages = ", ".join(f"{name} {n:,}" for name, n in one.languages.items())
+        notes.append(f"{one.name}: {one.sources}; languages: {languages}")
+        if one.n_withheld:
+            notes.append(f"{one.name}: {one.n_withheld:,} stories without a text are not measured")
+        notes += [
+            f"{one.name}: {c.n_groups:,} groups hold a conversation over {c.limit:,} tokens"
+            for c in one.contexts
+            if c.n_groups
+        ]
+    if tokens:
+        notes.append(f"Tokenizer {found[0].tokenizer}; a conversation is template, premise and story.")
+    heads = ["Dataset", "Instances", "Stories", "Mean words", "Median", "95% up to", "Longest"]
+    limits = [f"Over {c.limit:,}" for c in found[0].contexts]
+    token_heads = ["Tokens of a conversation", "Mean", "Median", "95% up to", "Longest", *limits]
+    return [Table(heads, words), Table(token_heads, tokens, notes=[*notes, NOTE])]
 
 
 class LengthCounter:
@@ -123,6 +159,15 @@ class LengthCounter:
     def _context(self, limit: int) -> Context:
         over = sum(n > limit for n in self._tokens)
         return Context(limit, over, over / len(self._tokens), self._groups_over[limit])
+
+
+def lengths_of(data: str, config: str | None = None, split: str | None = None) -> DatasetLengths | None:
+    """Measure the words of a dataset; None where no story has a text."""
+    name, groups = open_story_groups(data, config, split)
+    counter = LengthCounter()
+    for group in groups:
+        counter.add(group)
+    return counter.result(name)
 
 
 def spread(lengths: Sequence[int]) -> Spread:

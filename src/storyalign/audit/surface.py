@@ -20,9 +20,7 @@ class Surface(NamedTuple):
     sentences: int
     """Sentences that hold a word; a line of asterisks is none."""
     burstiness: float
-    """See ``burstiness``."""
     kurtosis: float | None
-    """See ``kurtosis``."""
 
 
 def surface_cues(story: str, language: str = "en") -> Surface:
@@ -63,10 +61,9 @@ def kurtosis(lengths: Sequence[int]) -> float | None:
     """
     if len(lengths) < MIN_SENTENCES or min(lengths) == max(lengths):
         return None
-    mean = sum(lengths) / len(lengths)
-    second = sum((n - mean) ** 2 for n in lengths) / len(lengths)
-    fourth = sum((n - mean) ** 4 for n in lengths) / len(lengths)
-    return fourth / second**2 - 3
+    from scipy import stats
+
+    return float(stats.kurtosis(lengths))
 
 
 def prompt_overlap(premise: str, story: str) -> float:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from storyalign.accuracy import wilson_interval
 from storyalign.records import Instance
+from storyalign.tables import Table, interval, percent
 
 
 class WriterShare(NamedTuple):
@@ -63,8 +66,8 @@ class WriterBalance:
         The shares are those of the same comparisons, so that a handful of them flatters the rule. None without any.
         """
         share = {row.writer: row.share for row in self.shares()}
-        right = sum(n * (1 + _sign(share[a] - share[b])) / 2 for (a, b), n in self.compared.items())
-        return right / self.n if self.n else None
+        right = sum(n * (1 + np.sign(share[a] - share[b])) / 2 for (a, b), n in self.compared.items())
+        return float(right / self.n) if self.n else None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -82,11 +85,29 @@ def writer_balance(instances: Sequence[Instance]) -> WriterBalance:
     """Compare the writer of each chosen story with those of the rejected ones."""
     balance = WriterBalance()
     for instance in instances:
-        rejected: Iterable[str | None] = instance.rejected_writers or (None,) * len(instance.rejected)
-        for writer in rejected:
+        for writer in instance.rejected_writers or (None,) * len(instance.rejected):
             balance.add(instance.chosen_writer, writer)
     return balance
 
 
-def _sign(number: float) -> int:
-    return (number > 0) - (number < 0)
+def writers_table(balances: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return how often each writer's story is chosen.
+
+    Args:
+        balances: ``WriterBalance.to_json`` by construction, or under an empty name.
+    """
+    rows, notes = [], []
+    for name, balance in balances.items():
+        place = f"{name}: " if name else ""
+        rows += [
+            [f"{place}{w['writer']}", f"{w['chosen']:,}", f"{w['rejected']:,}", percent(w["share"]), interval(w["ci"])]
+            for w in balance["writers"]
+        ]
+        if balance["n"]:
+            notes.append(
+                f"{place}the writer alone tells the chosen story in {percent(balance['accuracy'])}% "
+                f"({interval(balance['ci'])}) of {balance['n']:,} comparisons, with shares taken from the same ones"
+            )
+        if balance["n_unnamed"]:
+            notes.append(f"{place}{balance['n_unnamed']:,} comparisons do not name both writers")
+    return Table(["Writer", "Chosen", "Rejected", "Share chosen", "95%"], rows, notes=notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,12 +20,6 @@ from storyalign.cli.written_stories import (
 )
 from storyalign.errors import DataError, RecipeError
 from storyalign.scoring.options import DEFAULTS, ScoringOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from storyalign.corpus.evaluation_sets import EvaluationSet
-    from storyalign.evaluation.scored_sets import ScoredSet
 
 _HELP = """
 Let scorers choose the best of N stories for each premise.
@@ -88,26 +82,25 @@ def best_of_n(
     if writing.asked:
         choice = DataChoice(str(_write(premises, writing, options, out, first)))
 
-    from storyalign.cli.choice_tables import print_choices
-    from storyalign.cli.reference_orders import load_with_reference
-    from storyalign.cli.terminal import open_console, say
-    from storyalign.evaluation.best_of_n import sum_up
+    from storyalign.cli.terminal import open_console, show, show_written
+    from storyalign.evaluation.best_of_n import choice_rows, sum_up, table_of
+    from storyalign.evaluation.reference_orders import orders_of, reference_of
     from storyalign.evaluation.signatures import data_signature, scorer_signature
     from storyalign.files import write_json, write_jsonl
 
-    data, rankings = load_with_reference(choice, ranks or [])
-    orders = {i.id: o for i in data.instances if (o := rankings.order(i)) is not None} if rankings else {}
+    data = choice.load(needs_gold=False)
+    rankings = reference_of(choice.data, data, ranks or [], **choice.gold)
+    orders = orders_of(data, rankings) if rankings else {}
     scored = scored_sets_of(scorers, choice, data, options, out / "rewards", also_taken=also_taken)
     figures = [sum_up(data.instances, one, orders) for one in scored]
     signatures = [data_signature(data), *(scorer_signature(one) for one in scored)]
-    write_jsonl(out / "choices.jsonl", _choice_rows(data, scored))
-    facts = {"data": data.name, "reference": rankings.source if rankings else None, "signatures": signatures}
+    write_jsonl(out / "choices.jsonl", choice_rows(data.instances, scored))
+    reference = rankings.source if rankings else None
+    facts = {"data": data.name, "reference": reference, "signatures": signatures}
     write_json(out / "best_of_n.json", {**facts, "scorers": [one.to_json() for one in figures]})
     console = open_console()
-    print_choices(console, data, figures, rankings.source if rankings else None)
-    for line in signatures:
-        say(console, line)
-    say(console, f"wrote {out / 'choices.jsonl'} and {out / 'best_of_n.json'}", "")
+    show(console, table_of(data, figures, reference, signatures))
+    show_written(console, f"{out / 'choices.jsonl'} and {out / 'best_of_n.json'}")
 
 
 def _write(premises: str, writing: WritingOptions, options: ScoringOptions, out: Path, first: int | None) -> Path:
@@ -120,23 +113,3 @@ def _write(premises: str, writing: WritingOptions, options: ScoringOptions, out:
         found.premises[first:] = []
     have_written(found, writing, options, out)
     return out / "candidates.jsonl"
-
-
-def _choice_rows(data: EvaluationSet, scored: Sequence[ScoredSet]) -> Iterator[dict[str, Any]]:
-    from storyalign.evaluation.best_of_n import choices_of
-
-    for one in scored:
-        choices = choices_of(data.instances, one)
-        for item in data.instances:
-            choice = choices[item.id]
-            yield {
-                "id": item.id,
-                "scorer": one.name,
-                "premise": item.prompt,
-                "story": None if choice.chosen is None else item.stories[choice.chosen],
-                "reward": None if choice.chosen is None else choice.rewards[choice.chosen],
-                "n": len(item.stories),
-                "n_tied": len(choice.tied),
-                "n_unscored": len(choice.unscored),
-                "signature": one.digest,
-            }

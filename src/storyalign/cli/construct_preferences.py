@@ -178,7 +178,7 @@ def _one(name: str) -> Callable[..., None]:
 
 def _mix(recipe: Path, out: Path, files: Sequence[Path]) -> None:
     from storyalign.cli.construction_runs import load_recipe
-    from storyalign.cli.mix_tables import mix_and_print
+    from storyalign.cli.mixing import mix_and_print
 
     loaded = load_recipe(recipe)
     if loaded.mix is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from storyalign.scoring.judges import JudgeScorer
 
 DEFAULT_RECIPE = "creative_writing.yaml"
-
-PAPER_JUDGE = (
-    "The paper's own judge is right in 94% of LLM-LLM and 54% of Human-LLM groups, 76% over both: more than the 75% of "
-    "the model that it is used to judge."
-)
 
 _HELP = """
 Do what appendix H.3 of the paper does on EQ-Bench Creative Writing v3: N stories a prompt, each scorer chooses one, a
@@ -84,15 +79,12 @@ def creative_writing(
     judged_on = load_evaluation_set(benchmark) if benchmark else None
     stories = _stories(prompts, WritingOptions(recipe, url, model, None, n), money, out)
 
-    from rich.text import Text
-
-    from storyalign.cli.terminal import new_table, open_console, say
+    from storyalign.cli.terminal import open_console, show, show_written
     from storyalign.evaluation.best_of_n import choices_of
-    from storyalign.evaluation.judged_choices import chosen_instances, judged_choices
+    from storyalign.evaluation.judged_choices import caveat_of, chosen_instances, judged_choices, table_of
     from storyalign.evaluation.signatures import data_signature, one_line, scorer_signature
     from storyalign.files import write_json
     from storyalign.llm.criteria_replies import CRITERIA
-    from storyalign.tables import label
 
     choice = DataChoice(str(stories))
     data = choice.load(needs_gold=False)
@@ -102,21 +94,12 @@ def creative_writing(
     asked, scores = _judge(judge, to_judge, out / "judged.jsonl", data, money)
     rows = [judged_choices(one.name, data.instances, c, scores) for one, c in zip(scored, choices, strict=True)]
     meta = _measure_judge(judge, judged_on, out, money) if judged_on else None
-    caveat = _caveat(meta)
-    console = open_console()
-    say(console, f"{data.name}: {len(data.instances)} prompts, {asked.name} by six criteria, 1 to 5", "bold")
-    table = new_table("Scorer", "Mean score", "95%", "Prompts", "Unscored", *(name.capitalize() for name in CRITERIA))
-    for row in rows:
-        ci = "–" if row.ci is None else f"{row.ci[0]:.2f}–{row.ci[1]:.2f}"
-        score = "–" if row.score is None else f"{row.score:.2f}"
-        parts = [f"{row.criteria[name]:.2f}" if name in row.criteria else "–" for name in CRITERIA]
-        table.add_row(Text(label(row.name)), score, ci, str(row.n), str(row.unscored), *parts)
-    console.print(table)
-    say(console, caveat)
+    caveat = caveat_of(meta)
     signatures = [data_signature(data), one_line({**asked.signature, "digest": asked.digest})]
     signatures += [scorer_signature(one) for one in scored]
-    for line in signatures:
-        say(console, line)
+    console = open_console()
+    title = f"{data.name}: {len(data.instances)} prompts, {asked.name} by six criteria, 1 to 5"
+    show(console, table_of(title, rows, CRITERIA, caveat, signatures))
     sizes = sorted({len(i.stories) for i in data.instances})
     facts = {
         "judge": f"{asked.name} ({asked.endpoint.model}), scale 1 to 5, prompt {asked.signature['prompt']}",
@@ -129,7 +112,7 @@ def creative_writing(
         "signatures": signatures,
     }
     write_json(out / "creative_writing.json", facts)
-    say(console, f"wrote {out / 'creative_writing.json'}", "")
+    show_written(console, out / "creative_writing.json")
 
 
 def _stories(prompts: str, writing: WritingOptions, money: ScoringOptions, out: Path) -> Path:
@@ -189,19 +172,3 @@ def _measure_judge(judge: str, data: EvaluationSet, out: Path, money: ScoringOpt
     rewards_file = out / "judge_on_benchmark.jsonl"
     _judge(judge, data.instances, rewards_file, data, money)
     return evaluate_scorers(data, [read_scored_set(rewards_file, data)]).scorers[0]
-
-
-def _caveat(meta: ScorerResult | None) -> str:
-    from storyalign.tables import interval, label, percent
-
-    if meta is None:
-        return f"How often this judge agrees with people was not measured (--benchmark). {PAPER_JUDGE}"
-    parts: list[Any] = [
-        f"{label(name)} {percent(part['accuracy'])} [{interval(part['ci'])}], n={part['n']}"
-        for name, part in meta.by_source.items()
-    ]
-    return (
-        f"On the benchmark the judge itself is right in {percent(meta.accuracy)}% [{interval(meta.ci)}] of {meta.n} "
-        f"groups ({'; '.join(parts) or 'no sources'}; {meta.n_ties} ties, {meta.n_unscored} unscored). "
-        f"Trust the table no further than that. {PAPER_JUDGE}"
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -43,19 +43,17 @@ class DataChoice(NamedTuple):
     lower_is_better: bool = False
     assume_human_best: bool = False
 
+    @property
+    def gold(self) -> dict[str, Any]:
+        """Return the options that say which story of a judged group is the best."""
+        names = ("score_key", "lower_is_better", "assume_human_best")
+        return {name: getattr(self, name) for name in names}
+
     def load(self, *, needs_gold: bool = True) -> EvaluationSet:
         """Load the instances and warn of candidates that are no stories; see ``load_evaluation_set``."""
         from storyalign.corpus.evaluation_sets import load_evaluation_set
 
-        found = load_evaluation_set(
-            self.data,
-            config=self.config,
-            split=self.split,
-            score_key=self.score_key,
-            lower_is_better=self.lower_is_better,
-            assume_human_best=self.assume_human_best,
-            needs_gold=needs_gold,
-        )
+        found = load_evaluation_set(self.data, config=self.config, split=self.split, needs_gold=needs_gold, **self.gold)
         for _ in warning_of_notices(found.name, found.instances):
             pass
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.scorer_choice import SCORERS_HELP, scored_sets_of
 from storyalign.errors import DataError, RecipeError
 from storyalign.scoring.options import DEFAULTS, ScoringOptions
-
-if TYPE_CHECKING:
-    from storyalign.evaluation.head_to_head import HeadToHead
 
 _HELP = """
 Let scorers meet: in each group the one whose chosen story stands higher in the reference order wins, the same story is
@@ -62,25 +59,26 @@ def head_to_head(
     if focus and not chart:
         raise RecipeError("--focus says which scorers --chart draws against the others; add --chart FILE")
     if chart:
-        from storyalign.evaluation.chart_style import chart_kind
+        from storyalign.evaluation.charts import chart_kind
 
         chart_kind(chart)
     choice = DataChoice(data_name, config, split, score_key, lower_is_better, assume_human_best)
 
-    from storyalign.cli.duel_tables import BY_JUDGES, agreement_line, duels_markdown, print_duels
-    from storyalign.cli.reference_orders import load_with_reference
-    from storyalign.cli.terminal import open_console, say
-    from storyalign.evaluation.duel_charts import write_duel_chart
+    from storyalign.cli.terminal import open_console, show, show_written
+    from storyalign.evaluation.charts import write_duel_chart
+    from storyalign.evaluation.head_to_head import BY_JUDGES, tables_of
     from storyalign.evaluation.head_to_head import head_to_head as compute
-    from storyalign.evaluation.rater_agreement import rater_agreement
+    from storyalign.evaluation.reference_orders import agreement_line, orders_of, rater_agreement, reference_of
     from storyalign.evaluation.signatures import data_signature, scorer_signature
     from storyalign.files import write_json, write_text
+    from storyalign.tables import markdown as as_markdown
 
     keep_inputs([*scorers, choice.data, *(ranks or [])], json_file, markdown, chart)
-    data, rankings = load_with_reference(choice, ranks or [])
+    data = choice.load(needs_gold=False)
+    rankings = reference_of(choice.data, data, ranks or [], **choice.gold)
     if rankings is None:
         raise DataError(f"{data.name}: no order to measure choices against; give --ranks, or --score-key for scores")
-    orders = {i.id: order for i in data.instances if (order := rankings.order(i)) is not None}
+    orders = orders_of(data, rankings)
     scored = scored_sets_of(scorers, choice, data, options)
     result = compute(data.instances, scored, orders)
     agreement = rater_agreement(rankings)
@@ -89,18 +87,13 @@ def head_to_head(
     if rankings.is_stored and any(i.source == "human_llm" for i in data.instances):
         notes.append(BY_JUDGES)
     out = open_console()
-    print_duels(out, data.name, result, [*notes, *signatures])
+    tables = tables_of(data.name, result, notes, signatures)
+    show(out, *tables)
     if json_file:
         facts = {"data": data.name, "reference": rankings.source, "agreement": agreement._asdict()}
         write_json(json_file, {**facts, **result.to_json(), "signatures": signatures})
     if markdown:
-        write_text(markdown, duels_markdown(result, [*notes, *(f"`{line}`" for line in signatures)]))
+        write_text(markdown, as_markdown(*tables))
     if chart:
-        write_duel_chart(result, focus or _first(result), chart)
-    for written in (json_file, markdown, chart):
-        if written:
-            say(out, f"wrote {written}", "")
-
-
-def _first(result: HeadToHead) -> list[str]:
-    return result.names[:1]
+        write_duel_chart(result, focus or result.names[:1], chart)
+    show_written(out, json_file, markdown, chart)

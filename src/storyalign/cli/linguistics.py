@@ -61,9 +61,8 @@ def linguistics(
     """Describe language; the help text stands in ``register``."""
     from tqdm import tqdm
 
-    from storyalign.audit.linguistics import describe
-    from storyalign.cli.linguistics_tables import print_linguistics
-    from storyalign.cli.terminal import open_console, say
+    from storyalign.audit.linguistics import describe, tables_of
+    from storyalign.cli.terminal import open_console, show, show_written
     from storyalign.errors import RecipeError
     from storyalign.files import write_json
 
@@ -79,10 +78,10 @@ def linguistics(
     with tqdm(total=total, desc="stories", unit="", leave=False, disable=None) as bar:
         described = describe(selections, bar.update)
     out = open_console()
-    print_linguistics(out, name, described, signature)
+    show(out, *tables_of(name, described, signature.splitlines()))
     if json_file:
         write_json(json_file, {"data": name, "signature": signature, "rows": [d.to_json() for d in described]})
-        say(out, f"wrote {json_file}", "")
+    show_written(out, json_file)
 
 
 def _scorers(

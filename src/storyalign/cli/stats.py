@@ -53,22 +53,22 @@ def stats(
 
     keep_inputs([*data, tokenizer], json_file, markdown)
 
-    from storyalign.cli.length_tables import lengths_markdown, print_lengths
-    from storyalign.cli.terminal import open_console, say
+    from storyalign.audit.story_lengths import tables_of
+    from storyalign.cli.terminal import open_console, show, show_written
+    from storyalign.evaluation.paper_tables import table_9
     from storyalign.files import write_json, write_text
     from storyalign.models.token_counts import token_counter
+    from storyalign.tables import markdown as as_markdown
 
     count = token_counter(tokenizer) if tokenizer else None
     found = [_measure(one, config, split, tokenizer, context or [], count) for one in data]
     out = open_console()
-    print_lengths(out, found)
+    show(out, *tables_of(found))
     if json_file:
         write_json(json_file, {"datasets": [one.to_json() for one in found]})
     if markdown:
-        write_text(markdown, lengths_markdown(found))
-    for written in (json_file, markdown):
-        if written:
-            say(out, f"wrote {written}", "")
+        write_text(markdown, as_markdown(table_9({one.name: one for one in found})))
+    show_written(out, json_file, markdown)
 
 
 def _measure(

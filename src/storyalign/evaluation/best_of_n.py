@@ -8,15 +8,19 @@ drawn by the texts, never by position.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from scipy import stats
 
-from storyalign.evaluation.head_to_head import Orders, Share, choice_shares, share_of
+from storyalign.choices import preferred
+from storyalign.corpus.evaluation_sets import EvaluationSet
+from storyalign.evaluation.head_to_head import Orders, Share, share_of, shown
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.records import Instance
+from storyalign.tables import Table, figure, label, percent
 from storyalign.text import count_words, digest
 
 Scorer = Callable[[str, Sequence[str]], Iterable[Any]]
@@ -63,11 +67,8 @@ def best_of_n(scorer: Scorer, premise: str, stories: Sequence[str]) -> Choice:
 def choose(premise: str, stories: Sequence[str], rewards: Sequence[float | None]) -> Choice:
     """Choose by rewards that are there already; see ``best_of_n``."""
     unscored = tuple(place for place, reward in enumerate(rewards) if reward is None)
-    shares = choice_shares(rewards)
-    if shares is None:
-        return Choice(None, tuple(rewards), (), unscored)
-    tied = tuple(place for place, share in enumerate(shares) if share)
-    chosen = min(tied, key=lambda place: digest("draw between equal rewards", premise, stories[place]))
+    tied = preferred(rewards)
+    chosen = min(tied, key=lambda place: digest("draw between equal rewards", premise, stories[place]), default=None)
     return Choice(chosen, tuple(rewards), tied, unscored)
 
 
@@ -107,11 +108,8 @@ class BestOfN:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        row: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in ("best", "beats"):
-            share: Share | None = row[name]
-            row[name] = None if share is None else {"share": share.value, "ci": list(share.ci)}
-        return row
+        shares = {"best": self.best and self.best.to_json(), "beats": self.beats and self.beats.to_json()}
+        return {**asdict(self), **shares}
 
 
 def choices_of(instances: Sequence[Instance], scored: ScoredSet) -> dict[str, Choice]:
@@ -148,14 +146,67 @@ def sum_up(instances: Sequence[Instance], scored: ScoredSet, orders: Orders | No
         words=math.fsum(words) / len(words) if words else None,
         words_all=math.fsum(all_words) / len(all_words),
         n_ordered=len(ordered),
-        best=_share(best, premises),
+        best=share_of(np.array(best), premises) if best else None,
         best_by_chance=math.fsum(by_chance) / len(by_chance) if by_chance else None,
-        beats=_share(beats, premises),
+        beats=share_of(np.array(beats), premises) if beats else None,
         place=math.fsum(places) / len(places) if places else None,
     )
 
 
-def _share(values: Sequence[float], premises: Sequence[str]) -> Share | None:
-    import numpy as np
+def choice_rows(instances: Sequence[Instance], scored_sets: Sequence[ScoredSet]) -> Iterator[dict[str, Any]]:
+    """Yield one JSON row per scorer and group: the chosen story, and what the choice rests on."""
+    for scored in scored_sets:
+        for item in instances:
+            choice = choose(item.prompt, item.stories, scored.rewards[item.id])
+            yield {
+                "id": item.id,
+                "scorer": scored.name,
+                "premise": item.prompt,
+                "story": None if choice.chosen is None else item.stories[choice.chosen],
+                "reward": None if choice.chosen is None else choice.rewards[choice.chosen],
+                "n": len(item.stories),
+                "n_tied": len(choice.tied),
+                "n_unscored": len(choice.unscored),
+                "signature": scored.digest,
+            }
 
-    return share_of(np.array(values), premises) if values else None
+
+def table_of(
+    data: EvaluationSet, figures: Sequence[BestOfN], reference: str | None, signatures: Sequence[str]
+) -> Table:
+    """Return one row per scorer: what it chose, and how good that is where there is an order.
+
+    Args:
+        data: the groups.
+        figures: one per scorer.
+        reference: whose order it is.
+        signatures: of data and scorers.
+    """
+    sizes = [len(i.stories) for i in data.instances]
+    n_stories = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    ordered = next((one for one in figures if one.n_ordered), None)
+    rows = [
+        [
+            *(label(one.name), str(one.n), str(one.n_ties), str(one.n_unscored), figure(one.words, ",.0f")),
+            *([shown(one.best), shown(one.beats), figure(one.place)] if ordered else []),
+        ]
+        for one in figures
+    ]
+    heads = ["Scorer", "Choices", "Ties", "Unscored", "Mean words"]
+    notes = [f"Mean words of all stories: {figures[0].words_all:,.0f}."]
+    if ordered:
+        heads += ["Best one chosen (95%)", "Beats another (95%)", "Mean place"]
+        by_chance = sum(1 + size for size in sizes) / 2 / len(sizes)
+        notes.append(
+            f"Percent of {ordered.n_ordered} premises; reference: {reference}. By chance: best one "
+            f"{percent(ordered.best_by_chance)}, beats another 50.0, mean place {by_chance:.2f}. Beats another: the "
+            "chance that the choice stands above another story of its group, equal rank by halves."
+        )
+    notes += [
+        f"{label(one.name)}: {one.n_without} premises without any reward, so without a choice"
+        for one in figures
+        if one.n_without
+    ]
+    notes += [f"left out: {reason} ({n})" for reason, n in data.dropped.items()]
+    title = f"{data.name}: best of {n_stories} stories for {len(sizes)} premises"
+    return Table(heads, rows, title, notes, signatures)

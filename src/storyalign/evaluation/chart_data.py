@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from storyalign.accuracy import DIMENSIONS, SOURCES
 from storyalign.evaluation.results import Results, ScorerResult
 from storyalign.tables import label
 
@@ -18,8 +17,7 @@ GREY = "#9a9a94"
 """Null scorers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One accuracy to draw, in fractions."""
 
     scorer: str
@@ -29,9 +27,16 @@ class Bar:
     high: float
     is_null: bool
 
+    @classmethod
+    def of(cls, result: ScorerResult, colour: str, part: Mapping[str, Any] | None = None) -> Bar:
+        """Return the bar of a scorer, of one part of its groups where one is given."""
+        name = f"null scorer: {label(result.name)}" if result.kind == "null" else result.name
+        accuracy, ci = (result.accuracy, result.ci) if part is None else (part["accuracy"], part["ci"])
+        low, high = ci or (0.0, 0.0)
+        return cls(name, colour, accuracy, low, high, result.kind == "null")
 
-@dataclass(frozen=True, slots=True)
-class BarGroup:
+
+class BarGroup(NamedTuple):
     """Bars that belong together."""
 
     name: str
@@ -45,45 +50,42 @@ def shown_scorers(results: Results) -> list[tuple[ScorerResult, str]]:
     nulls = [result for result in results.scorers if result.kind == "null"]
     if not models:
         return [(result, GREY) for result in nulls]
-    shown = [(result, COLOURS[place % len(COLOURS)]) for place, result in enumerate(models)]
-    return [*shown, (max(nulls, key=lambda result: result.accuracy or 0.0), GREY)] if nulls else shown
-
-
-def shown_name(result: ScorerResult) -> str:
-    """Name a scorer for a legend."""
-    return f"null scorer: {label(result.name)}" if result.kind == "null" else result.name
+    best = sorted(nulls, key=lambda result: -(result.accuracy or 0.0))[:1]
+    return [*((r, COLOURS[place % len(COLOURS)]) for place, r in enumerate(models)), *((r, GREY) for r in best)]
 
 
 def overall_bars(results: Results) -> list[Bar]:
-    """Return one bar a scorer."""
-    return [_bar(r, colour, r.accuracy, r.ci) for r, colour in shown_scorers(results)]
+    """Return one bar per scorer that is drawn."""
+    return [Bar.of(result, colour) for result, colour in shown_scorers(results)]
 
 
 def every_bar(results: Results) -> list[Bar]:
-    """Return one bar for each scorer of the table, null scorers included."""
+    """Return one bar per scorer of the table, null scorers included."""
     colours = {result.name: colour for result, colour in shown_scorers(results)}
-    return [_bar(r, colours.get(r.name, GREY), r.accuracy, r.ci) for r in results.scorers]
+    return [Bar.of(result, colours.get(result.name, GREY)) for result in results.scorers]
 
 
 def dimension_bars(results: Results) -> list[BarGroup]:
     """Return the bars of each dimension that occurs."""
-    shown = [(r, colour, r.by_dimension) for r, colour in shown_scorers(results)]
-    n_of = results.data["n_by_dimension"]
-    return [_group(name, label(name).capitalize(), n_of[name], shown) for name in DIMENSIONS if name in n_of]
+    return [
+        BarGroup(
+            label(name).capitalize(),
+            n,
+            [Bar.of(r, colour, r.by_dimension[name]) for r, colour in shown_scorers(results)],
+        )
+        for name, n in results.data["n_by_dimension"].items()
+    ]
 
 
 def source_bars(results: Results) -> list[BarGroup]:
     """Return the bars of each source that occurs."""
-    shown = [(r, colour, r.by_source) for r, colour in shown_scorers(results)]
-    n_of = results.data["n_by_source"]
-    return [_group(name, label(name), n_of[name], shown) for name in SOURCES if name in n_of]
+    return [
+        BarGroup(label(name), n, [Bar.of(r, colour, r.by_source[name]) for r, colour in shown_scorers(results)])
+        for name, n in results.data["n_by_source"].items()
+    ]
 
 
-def _group(name: str, title: str, n: int, shown: list[tuple[ScorerResult, str, dict[str, Any]]]) -> BarGroup:
-    return BarGroup(title, n, [_bar(r, colour, part[name]["accuracy"], part[name]["ci"]) for r, colour, part in shown])
-
-
-def histogram(margins: list[float], bins: int = 24) -> tuple[list[float], list[int]]:
+def histogram(margins: Sequence[float], bins: int = 24) -> tuple[list[float], list[int]]:
     """Count margins in bins of equal width, zero being an edge, the outermost percent pulled in.
 
     Returns:
@@ -95,8 +97,3 @@ def histogram(margins: list[float], bins: int = 24) -> tuple[list[float], list[i
     edges = np.linspace(-reach, reach, bins + 1)
     counts, _ = np.histogram(np.clip(margins, -reach, reach), edges)
     return edges.tolist(), counts.tolist()
-
-
-def _bar(result: ScorerResult, colour: str, accuracy: float | None, ci: list[float] | None) -> Bar:
-    low, high = ci or (0.0, 0.0)
-    return Bar(shown_name(result), colour, accuracy, low, high, result.kind == "null")

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from storyalign.accuracy import DIMENSIONS, chosen_places, credit
-from storyalign.bootstrap import MIN_PREMISES, bootstrap_interval
+from storyalign.bootstrap import MIN_PREMISES, bootstrap_interval, excludes_zero
+from storyalign.choices import preferred
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.scored_sets import ScoredSet
-from storyalign.evaluation.significance import holm, mcnemar
+from storyalign.evaluation.significance import ALPHA, holm, mcnemar
 from storyalign.tables import Table, beginning, label, p_value, percent, points, points_interval
-
-ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Comparison:
     @property
     def told_apart(self) -> bool:
         """True if both the corrected test and the interval of the difference say that the scorers differ."""
-        return self.p_holm < ALPHA and self.ci is not None and (self.ci[0] > 0 or self.ci[1] < 0)
+        return self.p_holm < ALPHA and excludes_zero(self.ci)
 
     @property
     def verdict(self) -> str:
@@ -178,10 +177,5 @@ def _compare(evaluation_set: EvaluationSet, a: ScoredSet, b: ScoredSet, tie_poli
 
 def _same_top(rewards_a: Sequence[float | None], rewards_b: Sequence[float | None]) -> float:
     """Return the chance that both prefer the same story, when each draws from those it ranks highest."""
-    top_a, top_b = _top(rewards_a), _top(rewards_b)
-    return len(top_a & top_b) / (len(top_a) * len(top_b))
-
-
-def _top(rewards: Sequence[float | None]) -> set[int]:
-    known = [reward for reward in rewards if reward is not None]
-    return {place for place, reward in enumerate(rewards) if reward == max(known)}
+    top_a, top_b = preferred(rewards_a), preferred(rewards_b)
+    return len({*top_a} & {*top_b}) / (len(top_a) * len(top_b))

@@ -12,19 +12,21 @@ more in its groups, all shares added up, than it loses there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from storyalign.bootstrap import Floats, share_interval
+from storyalign.choices import preferred
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.scored_sets import ScoredSet
-from storyalign.evaluation.significance import holm
+from storyalign.evaluation.significance import ALPHA, holm
 from storyalign.evaluation.strengths import Strength, strengths
 from storyalign.records import Instance
+from storyalign.tables import NO_FIGURE, Table, bounds, estimate, label, p_value, percent
 
 OUTCOMES = ("win", "tie", "even", "lose")
 
@@ -35,11 +37,24 @@ Orders = Mapping[str, Sequence[float]]
 """Instance id -> a value for each story, lower is better, equal ones rank alike."""
 
 
+BY_JUDGES = "In Human-LLM groups people confirmed the best story alone; the order of the others is that of LLM judges."
+
+_NOTE = (
+    "Percent of the groups. The scorer whose chosen story stands higher in the reference order wins; tie: both choose "
+    "the same story; even: the order ranks both stories alike. p: two-sided sign test over premises, each won by the "
+    "scorer with more wins than losses in its groups; Holm over the pairs."
+)
+
+
 class Share(NamedTuple):
     """A share of groups."""
 
     value: float
     ci: tuple[float, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"share": self.value, "ci": list(self.ci)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +82,19 @@ class Duel:
 
     def turned(self) -> Duel:
         """Return the same duel from the other side."""
-        return Duel(
-            self.b,
-            self.a,
-            self.n,
-            self.n_left_out,
-            self.lose,
-            self.tie,
-            self.even,
-            self.win,
-            self.n_premises,
-            self.n_lose,
-            self.n_win,
-            self.p_value,
-            self.p_holm,
-        )
+        return replace(self, a=self.b, b=self.a, win=self.lose, lose=self.win, n_win=self.n_lose, n_lose=self.n_win)
+
+    @property
+    def verdict(self) -> str:
+        """Who chooses better, if anyone."""
+        if self.p_holm >= ALPHA:
+            return "not told apart"
+        return f"{label(self.a if self.n_win > self.n_lose else self.b)} chooses better"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        row = asdict(self)
-        for name in OUTCOMES:
-            share: Share | None = getattr(self, name)
-            row[name] = None if share is None else {"share": share.value, "ci": list(share.ci)}
-        return row
+        shares: dict[str, Share | None] = {name: getattr(self, name) for name in OUTCOMES}
+        return {**asdict(self), **{name: share and share.to_json() for name, share in shares.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,59 @@ class HeadToHead:
             "strengths": [s._asdict() for s in self.strengths],
             "no_strengths": self.no_strengths,
         }
+
+
+def tables_of(name: str, result: HeadToHead, notes: Sequence[str], signatures: Sequence[str]) -> list[Table]:
+    """Return every pair, the matrix of wins where there are more than two scorers, and the strengths.
+
+    Args:
+        name: what to call the data.
+        result: the duels.
+        notes: on the reference and what was left out.
+        signatures: of data and scorers.
+    """
+    duels = [
+        [
+            *(label(d.a), label(d.b), str(d.n), *(shown(share) for share in (d.win, d.tie, d.even, d.lose))),
+            *(p_value(d.p_holm), d.verdict),
+        ]
+        for d in result.duels
+    ]
+    title = f"{name}: {result.n} groups with an order"
+    if result.n_unordered:
+        title += f"\n{result.n_unordered} groups without an order are left out"
+    heads = [
+        "First",
+        "Second",
+        "n",
+        *(f"{head} (95%)" for head in ("Wins", "Tie", "Even", "Loses")),
+        "p (Holm)",
+        "Verdict",
+    ]
+    tables = [Table(heads, duels, title, stacked=2)]
+    if len(result.names) > 2:
+        matrix = [[label(row), *(_wins(result, row, column) for column in result.names)] for row in result.names]
+        names = [label(other)[:13] + "…" if len(label(other)) > 14 else label(other) for other in result.names]
+        tables.append(Table(["Wins of the row over the column, %", *names], matrix))
+    strengths = [[label(s.name), f"{s.strength:+.2f}", bounds(s.ci)] for s in result.strengths]
+    tables.append(Table(["Bradley-Terry", "Strength (log-odds)", "95%"], strengths))
+    own = [f"no Bradley-Terry strengths: {result.no_strengths}"] if result.no_strengths else []
+    own += [
+        f"{label(d.a)} / {label(d.b)}: {d.n_left_out} groups left out, as one has no choice there"
+        for d in result.duels
+        if d.n_left_out
+    ]
+    return [*tables, Table([], [], notes=[*own, _NOTE, *notes], signatures=signatures)]
+
+
+def shown(share: Share | None) -> str:
+    """Write a share with its interval."""
+    return NO_FIGURE if share is None else estimate(share.value, share.ci)
+
+
+def _wins(result: HeadToHead, row: str, column: str) -> str:
+    win = None if row == column else result.duel(row, column).win
+    return "" if row == column else percent(win and win.value)
 
 
 def head_to_head(instances: Sequence[Instance], scored_sets: Sequence[ScoredSet], orders: Orders) -> HeadToHead:
@@ -170,11 +228,8 @@ def choice_shares(rewards: Sequence[float | None]) -> list[float] | None:
     >>> choice_shares([0.1, 0.7, 0.7]), choice_shares([0.1, None])
     ([0.0, 0.5, 0.5], None)
     """
-    known = [reward for reward in rewards if reward is not None]
-    if len(known) < len(rewards):
-        return None
-    top = [reward == max(known) for reward in known]
-    return [own / sum(top) for own in top]
+    top = preferred(rewards)
+    return [(place in top) / len(top) for place in range(len(rewards))] if top else None
 
 
 def outcome(a: Sequence[float], b: Sequence[float], order: Sequence[float]) -> tuple[float, float, float, float]:
@@ -185,19 +240,11 @@ def outcome(a: Sequence[float], b: Sequence[float], order: Sequence[float]) -> t
         b: likewise the second one.
         order: the reference, lower is better.
     """
-    win = tie = even = lose = 0.0
-    for i, share_a in enumerate(a):
-        for j, share_b in enumerate(b):
-            both = share_a * share_b
-            if i == j:
-                tie += both
-            elif order[i] == order[j]:
-                even += both
-            elif order[i] < order[j]:
-                win += both
-            else:
-                lose += both
-    return win, tie, even, lose
+    found = dict.fromkeys(OUTCOMES, 0.0)
+    for (i, share_a), (j, share_b) in product(enumerate(a), enumerate(b)):
+        ahead = order[j] - order[i]
+        found["tie" if i == j else "win" if ahead > 0 else "lose" if ahead < 0 else "even"] += share_a * share_b
+    return found["win"], found["tie"], found["even"], found["lose"]
 
 
 def _outcomes(instances: Sequence[Instance], a: ScoredSet, b: ScoredSet, orders: Orders) -> tuple[Floats, list[str]]:
@@ -211,8 +258,10 @@ def _outcomes(instances: Sequence[Instance], a: ScoredSet, b: ScoredSet, orders:
 
 
 def _duel(a: str, b: str, shares: Floats, premises: list[str], n_ordered: int) -> dict[str, Any]:
-    n, net = len(shares), _net_wins(shares, premises)
-    wins, losses = sum(value > _ROUNDING for value in net), sum(value < -_ROUNDING for value in net)
+    n, net = len(shares), dict.fromkeys(premises, 0.0)
+    for premise, (win, _, _, lose) in zip(premises, shares, strict=True):
+        net[premise] += float(win - lose)
+    wins, losses = sum(value > _ROUNDING for value in net.values()), sum(value < -_ROUNDING for value in net.values())
     p_value = float(stats.binomtest(wins, wins + losses, 0.5).pvalue) if wins + losses else 1.0
     found = {name: share_of(shares[:, place], premises) if n else None for place, name in enumerate(OUTCOMES)}
     return {
@@ -226,14 +275,6 @@ def _duel(a: str, b: str, shares: Floats, premises: list[str], n_ordered: int) -
         "n_lose": losses,
         "p_value": p_value,
     }
-
-
-def _net_wins(shares: Floats, premises: Sequence[str]) -> list[float]:
-    """Return the wins less the losses of each premise, over its groups."""
-    net: dict[str, float] = {}
-    for (win, _, _, lose), premise in zip(shares, premises, strict=True):
-        net[premise] = net.get(premise, 0.0) + float(win - lose)
-    return list(net.values())
 
 
 def share_of(values: Floats, premises: Sequence[str]) -> Share:

@@ -11,7 +11,9 @@ import numpy as np
 
 from storyalign.bootstrap import bootstrap_interval
 from storyalign.evaluation.best_of_n import Choice
+from storyalign.evaluation.results import ScorerResult
 from storyalign.records import Instance
+from storyalign.tables import Table, bounds, estimate, figure, interval, label, percent
 
 Scores = Mapping[tuple[str, str], Mapping[str, float]]
 """(instance id, story) -> the judge's score by criterion; a story whose reply could not be read is left out."""
@@ -71,3 +73,39 @@ def judged_choices(
     columns = np.array([(math.fsum(own.values()) / len(own), 1.0) for _, own in found])
     ci = bootstrap_interval(columns, [premise for premise, _ in found], lambda totals: totals[:, 0] / totals[:, 1])
     return JudgedChoices(name, float(columns[:, 0].mean()), ci, len(found), len(instances) - len(found), means)
+
+
+PAPER_JUDGE = (
+    "The paper's own judge is right in 94% of LLM-LLM and 54% of Human-LLM groups, 76% over both: more than the 75% of "
+    "the model that it is used to judge."
+)
+
+
+def table_of(
+    title: str, rows: Sequence[JudgedChoices], criteria: Sequence[str], caveat: str, signatures: Sequence[str]
+) -> Table:
+    """Return one row per scorer: the mean score of its choices, and by criterion."""
+    cells = [
+        [
+            *(label(row.name), figure(row.score), bounds(row.ci, ".2f"), str(row.n), str(row.unscored)),
+            *(figure(row.criteria.get(name)) for name in criteria),
+        ]
+        for row in rows
+    ]
+    heads = ["Scorer", "Mean score", "95%", "Prompts", "Unscored", *(name.capitalize() for name in criteria)]
+    return Table(heads, cells, title, [caveat], signatures)
+
+
+def caveat_of(judge: ScorerResult | None) -> str:
+    """Return how far a judge can be trusted, by its own result on the benchmark where it was measured."""
+    if judge is None:
+        return f"How often this judge agrees with people was not measured (--benchmark). {PAPER_JUDGE}"
+    parts = [
+        f"{label(name)} {estimate(part['accuracy'], part['ci'], '[]')}, n={part['n']}"
+        for name, part in judge.by_source.items()
+    ]
+    return (
+        f"On the benchmark the judge itself is right in {percent(judge.accuracy)}% [{interval(judge.ci)}] of {judge.n} "
+        f"groups ({'; '.join(parts) or 'no sources'}; {judge.n_ties} ties, {judge.n_unscored} unscored). "
+        f"Trust the table no further than that. {PAPER_JUDGE}"
+    )

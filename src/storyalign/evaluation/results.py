@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -268,9 +268,10 @@ def overview(results: Results) -> Table:
     return Table(heads, rows, notes=notes, signatures=signatures_of(results))
 
 
-def signatures_of(results: Results) -> list[str]:
-    """Return the signature of the data, then one per scorer that is no null scorer."""
-    return [results.signature, *(r.signature for r in results.scorers if r.kind != "null")]
+def signatures_of(results: Results, names: Collection[str] | None = None) -> list[str]:
+    """Return the signature of the data, then one per scorer (of these names) that reads stories."""
+    read = [r for r in results.scorers if r.kind != "null" and (names is None or r.name in names)]
+    return [results.signature, *(r.signature for r in read)]
 
 
 def interval_methods(results: Results) -> str:

@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 
 from scipy import stats
 
+ALPHA = 0.05
+
 EXACT_BELOW = 50
 """Discordant pairs from which the chi-squared form is close enough."""
 

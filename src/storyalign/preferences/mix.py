@@ -6,6 +6,7 @@ Texts are never held; near-duplicate search takes about four kilobytes a differe
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,6 +26,7 @@ from storyalign.files import Line, atomic_path, read_jsonl
 from storyalign.preferences.mix_groups import Groups, validation_groups
 from storyalign.records import CONSTRUCTIONS, BadRow, PreferencePair
 from storyalign.settings import checked
+from storyalign.tables import Table
 from storyalign.text import digest
 
 REPEATED = "the same premise with the same stories came before"
@@ -118,6 +120,24 @@ class MixReport:
             "writers": {name: balance.to_json() for name, balance in sorted(self.cues.writers.items())},
             "size_pairs": self.size_pairs,
         }
+
+
+def table_of(report: MixReport) -> Table:
+    """Return pairs by construction and split with the lengths of their stories, as in Table 9."""
+    rows = []
+    names = sorted({construction for construction, _ in report.counts})
+    for name in names:
+        wanted = report.wanted.get(name)
+        splits = [f"{report.count(name, split):,}" for split in ("train", "validation")]
+        rows.append([name, *splits, "rest" if wanted is None else f"{wanted:,}", *_words(report.words[name])])
+    if everything := [n for name in names for n in report.words[name]]:
+        totals = [sum(report.count(name, split) for name in names) for split in ("train", "validation")]
+        rows.append(["all", *(f"{n:,}" for n in totals), "", *_words(everything)])
+    return Table(["construction", "train", "validation", "target", "mean words", "median words"], rows)
+
+
+def _words(counts: Sequence[int]) -> tuple[str, str]:
+    return f"{statistics.fmean(counts):,.0f}", f"{statistics.median(counts):,.0f}"
 
 
 def mix_pairs(
