@@ -17,7 +17,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "storyalign"
 
 GROUND = (
-    *("__init__", "_version", "accuracy", "bootstrap", "choices", "errors", "files", "krippendorff_alpha", "not_stories"),
+    *(
+        "__init__",
+        "_version",
+        "accuracy",
+        "bootstrap",
+        "choices",
+        "errors",
+        "files",
+        "krippendorff_alpha",
+        "not_stories",
+    ),
     *("records", "settings", "tables", "text"),
 )
 FLOORS = (

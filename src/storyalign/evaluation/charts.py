@@ -137,7 +137,15 @@ def source_figure(results: Results) -> Figure:
     for y, result in enumerate(shown):
         for place, (source, colour) in enumerate(sources):
             bar = Bar.of(result, colour, result.by_source[source])
-            _lying(axes, y - 0.4 + height * (place + 0.5), height * 0.86, bar, digits=0, fontsize=7)
+            _lying(
+                axes,
+                y - 0.4 + height * (place + 0.5),
+                height * 0.86,
+                bar,
+                digits=0,
+                fontsize=7,
+                alpha=0.55 if bar.is_null else 1.0,
+            )
     _name_rows(axes, [shown_name(r) for r in shown], 108)
     axes.axvline(100 * results.chance, **CHANCE)
     axes.set_xlabel("accuracy (%), 95% interval; dashed: chance")
@@ -145,14 +153,16 @@ def source_figure(results: Results) -> Figure:
     return figure
 
 
-def _lying(axes: Any, y: float, height: float, bar: Bar, digits: int = 1, fontsize: int = 8) -> None:
+def _lying(
+    axes: Any, y: float, height: float, bar: Bar, *, digits: int = 1, fontsize: int = 8, alpha: float = 1.0
+) -> None:
     """Draw one horizontal bar with its interval and figure."""
     at: Any = {"textcoords": "offset points", "va": "center", "fontsize": fontsize}
     if bar.accuracy is None:
         axes.annotate("none scored", (0, y), (3, 0), **at)
         return
     value, low, high = 100 * bar.accuracy, 100 * bar.low, 100 * bar.high
-    axes.barh(y, value, height, color=bar.colour)
+    axes.barh(y, value, height, color=bar.colour, alpha=alpha)
     axes.errorbar(value, y, xerr=[[max(0.0, value - low)], [max(0.0, high - value)]], **WHISKER)
     clear = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
     axes.annotate(f"{value:.{digits}f}", (high, y), (5, 0), bbox=clear, **at)
@@ -223,7 +233,7 @@ def write_duel_chart(result: HeadToHead, focus: Sequence[str], path: Path) -> Pa
 
 
 def duel_figure(result: HeadToHead, focus: Sequence[str]) -> Figure:
-    """Draw one panel per scorer with one stacked bar per opponent; whiskers: intervals of the wins (Figures 3, 4)."""
+    """Draw one panel per scorer, one stacked bar per opponent, with the interval of the wins (Figures 3, 4)."""
     differ = any(duel.n != result.n for duel in result.duels)  # then each bar names the groups that it rests on
     figure, panels = new_axes(6.6, 0.9 + len(focus) * (0.55 + 0.34 * (len(result.names) - 1)), len(focus))
     for axes, name in zip(np.atleast_1d(panels), focus, strict=True):
