@@ -10,7 +10,7 @@ import yaml
 
 from storyalign.benchmark.recipe import Recipe
 from storyalign.errors import RecipeError
-from storyalign.evaluation.writer_recipe import WriterRecipe, read_writer_recipe
+from storyalign.evaluation.story_writers import WriterRecipe, read_writer_recipe
 from storyalign.preferences.recipe import PreferenceRecipe
 from storyalign.settings import read_recipe
 

@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from storyalign.corpus.premise_lists import Premise
-from storyalign.evaluation.drafts import TRIES, plan, seed_of
-from storyalign.evaluation.local_writer import LocalWriter
+from storyalign.evaluation.drafts import plan
+from storyalign.evaluation.story_writers import TRIES, LocalWriter, seed_of
 from tests.cli.test_evaluate import call
 from tests.support.command import environment
 from tests.support.rows import group_row, write_rows

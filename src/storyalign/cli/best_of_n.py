@@ -111,5 +111,4 @@ def _write(premises: str, writing: WritingOptions, options: ScoringOptions, out:
         typer.echo(f"{found.name}: {dropped:,} {reason} are left out")
     if first is not None:
         found.premises[first:] = []
-    have_written(found, writing, options, out)
-    return out / "candidates.jsonl"
+    return have_written(found, writing, options, out)

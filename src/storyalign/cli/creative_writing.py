@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from storyalign.records import Instance
     from storyalign.scoring.judges import JudgeScorer
 
-DEFAULT_RECIPE = "creative_writing.yaml"
-
 _HELP = """
 Do what appendix H.3 of the paper does on EQ-Bench Creative Writing v3: N stories a prompt, each scorer chooses one, a
 judge scores the chosen ones from 1 to 5 by relevance, coherence, empathy, surprise, engagement and complexity.
@@ -127,8 +125,7 @@ def _stories(prompts: str, writing: WritingOptions, money: ScoringOptions, out: 
             if writing.asked or writing.n is not None:
                 raise RecipeError(f"{prompts}: holds stories; leave out --recipe, --url, --model and --n")
             return path
-    have_written(read_premises(prompts), writing, money, out, DEFAULT_RECIPE)
-    return out / "candidates.jsonl"
+    return have_written(read_premises(prompts), writing, money, out, "creative_writing.yaml")
 
 
 def _judge(

@@ -58,7 +58,7 @@ def paper(
     folder = out or run_dir / "paper"
     settings = read_paper_settings(run_dir)
     data = load_evaluation_set(benchmark, config=config, split=split)
-    runs = find_runs(run_dir, data, candidates_of(run_dir), settings.names)
+    runs = find_runs(run_dir, data, candidates_of(run_dir), settings.names or {})
     console = open_console()
     for place, reason in runs.passed_over.items():
         say(console, f"{place}: {reason}")
@@ -67,7 +67,7 @@ def paper(
             f"{run_dir}: no rewards of {data.name}; make some: storyalign score MODEL {benchmark} --out ..."
         )
     lengths = (lengths_of(training) if training else None, lengths_of(benchmark, config, split))
-    parts = paper_parts(run_dir, data, runs, settings.human_rankings, lengths, folder)
+    parts = paper_parts(run_dir, data, runs, settings.human_rankings or (), lengths, folder)
     write_text(folder / "paper.md", markdown(parts, f"The paper's tables and figures on {name_of(data)}"))
     write_text(folder / "paper.tex", latex(parts))
     for note in data_notes(data.instances):

@@ -1,4 +1,4 @@
-"""Having stories written on the command line: the cost first, then a bar, then what came of it."""
+"""Having stories written on the command line: the cost first, then a bar, then the counts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+import storyalign
 from storyalign.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from storyalign.corpus.premise_lists import PremiseList
-    from storyalign.evaluation.drafts import Draft, Gathered, StoryWriter
+    from storyalign.evaluation.drafts import Draft, StoryWriter
     from storyalign.scoring.options import ScoringOptions
 
 DEFAULT_RECIPE = "best_of_n.yaml"
@@ -28,7 +29,7 @@ StoriesWritten = Annotated[
 
 
 class WritingOptions(NamedTuple):
-    """What the user said about the writer."""
+    """Who writes, how many stories, how long."""
 
     recipe: Path | None = None
     url: str | None = None
@@ -51,8 +52,8 @@ class WritingOptions(NamedTuple):
 
 def have_written(
     premises: PremiseList, writing: WritingOptions, money: ScoringOptions, out: Path, default: str = DEFAULT_RECIPE
-) -> Gathered:
-    """Have the missing stories written and gather them in ``out/candidates.jsonl``.
+) -> Path:
+    """Have the missing stories written and return ``out/candidates.jsonl``, where they are gathered.
 
     Args:
         premises: what to write for.
@@ -70,51 +71,52 @@ def have_written(
     from storyalign.evaluation.drafts import open_drafts, plan, write_candidates
 
     writer, n = _writer(writing, money.max_cost, default)
-    drafts = plan(premises.premises, n, writer.digest)
+    drafts, candidates = plan(premises.premises, n, writer.digest), out / "candidates.jsonl"
     with open_drafts(out / "drafts.jsonl") as store:
         missing = [draft for draft in drafts if draft.id not in store.stories]
         for reason, n in Counter(store.unread[d.id] for d in missing if d.id in store.unread).most_common():
             typer.echo(f"{store.path}: {n:,} stories of an earlier run are none ({reason}); they are written again")
         _agree_on_cost(writer, missing, money)
-        failures, asked = Counter[str](), 0
-        with tqdm(total=len(missing), desc="stories", unit="", disable=None) as bar:
-            for written in store.write(writer, drafts):
-                bar.update()
-                asked += 1
-                failures.update([written.failure] if written.failure else [])
-        if asked < len(missing):
-            failures["--max-cost leaves no money for it"] += len(missing) - asked
-        gathered = write_candidates(out / "candidates.jsonl", drafts, store, premises.name)
-    _report(gathered, len(drafts), len(drafts) - len(missing), failures, out)
-    return gathered
+        written = list(tqdm(store.write(writer, drafts), desc="stories", unit="", total=len(missing), disable=None))
+        failures = Counter(one.failure for one in written if one.failure)
+        if len(written) < len(missing):
+            failures["--max-cost leaves no money for it"] += len(missing) - len(written)
+        gathered = write_candidates(candidates, drafts, store, premises.name)
+    typer.echo(
+        f"{candidates}: {gathered.stories:,} stories for {gathered.groups:,} premises"
+        f" ({len(drafts) - gathered.missing:,} of {len(drafts):,} drafts written,"
+        f" {len(drafts) - len(missing):,} of them before)"
+    )
+    if gathered.repeated:
+        typer.echo(f"{gathered.repeated:,} drafts repeat another one of their premise; each story counts once")
+    for reason, n in failures.most_common():
+        typer.echo(f"not written: {reason} ({n:,}); the same command asks for them again")
+    if gathered.too_few:
+        named = ", ".join(gathered.too_few[:5])
+        typer.echo(f"left out, as they have fewer than 2 stories: {len(gathered.too_few):,} premises ({named})")
+    if not gathered.groups:
+        raise DataError(f"{candidates}: no premise has two stories to choose from")
+    return candidates
 
 
 def _writer(options: WritingOptions, max_cost: float | None, default: str) -> tuple[StoryWriter, int]:
-    from storyalign.evaluation.endpoint_writer import EndpointWriter
-    from storyalign.evaluation.writer_recipe import read_writer_recipe
+    from storyalign.evaluation.story_writers import EndpointWriter, LocalWriter, read_writer_recipe
 
     if options.local is not None:
         if options.url or options.model or options.recipe:
             raise RecipeError("--local writes on this machine; leave out --recipe, --url and --model")
-        from storyalign.evaluation.local_writer import LocalWriter
-
         words = options.words or 300
         return LocalWriter(options.local, words, max_tokens=options.max_tokens or 4 * words), options.n or 16
     if options.max_tokens is not None:
         raise RecipeError("--max-tokens is for --local; an endpoint's writer has max_tokens in its recipe")
-    recipe = read_writer_recipe(options.recipe or _shipped(default))
+    shipped = Path(storyalign.__file__).parent / "recipes" / "writers" / default
+    recipe = read_writer_recipe(options.recipe or shipped)
     recipe = recipe.changed(n=options.n, words=options.words, url=options.url, model=options.model)
     return EndpointWriter(recipe.writer, recipe.words, max_cost=max_cost), recipe.n
 
 
-def _shipped(name: str) -> Path:
-    import storyalign
-
-    return Path(storyalign.__file__).parent / "recipes" / "writers" / name
-
-
 def _agree_on_cost(writer: StoryWriter, missing: list[Draft], money: ScoringOptions) -> None:
-    from storyalign.evaluation.endpoint_writer import EndpointWriter
+    from storyalign.evaluation.story_writers import EndpointWriter
     from storyalign.llm.budget import dollars
 
     if not isinstance(writer, EndpointWriter) or not missing:
@@ -125,19 +127,3 @@ def _agree_on_cost(writer: StoryWriter, missing: list[Draft], money: ScoringOpti
     typer.echo(line, err=True)
     if cost != 0.0 and not money.yes and money.max_cost is None:
         raise RecipeError(f"{line}; run again with --yes, or with --max-cost DOLLARS to set a limit")
-
-
-def _report(gathered: Gathered, drafts: int, before: int, failures: Counter[str], out: Path) -> None:
-    typer.echo(
-        f"{out / 'candidates.jsonl'}: {gathered.stories:,} stories for {gathered.groups:,} premises"
-        f" ({drafts - gathered.missing:,} of {drafts:,} drafts written, {before:,} of them before)"
-    )
-    if gathered.repeated:
-        typer.echo(f"{gathered.repeated:,} drafts repeat another one of their premise; each story counts once")
-    for reason, n in failures.most_common():
-        typer.echo(f"not written: {reason} ({n:,}); the same command asks for them again")
-    if gathered.too_few:
-        named = ", ".join(gathered.too_few[:5])
-        typer.echo(f"left out, as they have fewer than 2 stories: {len(gathered.too_few):,} premises ({named})")
-    if not gathered.groups:
-        raise DataError(f"{out / 'candidates.jsonl'}: no premise has two stories to choose from")

@@ -6,10 +6,9 @@ premise and the draft's number. A run that was killed goes on with the drafts th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -29,8 +28,7 @@ class Draft(NamedTuple):
     """Counted from 1; story ``k`` of a premise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What became of a draft."""
 
     draft: Draft
@@ -52,29 +50,6 @@ class StoryWriter(Protocol):
 
     def write(self, drafts: Iterable[Draft]) -> Iterator[Written]:
         """Write drafts and yield each once as it comes, in any order; what holds no story is asked for again."""
-
-
-TRIES = 3
-"""Replies to ask for, at most, while they are cut, refused or hold no story; each with another seed."""
-
-SEEDS = 2**31
-"""Seeds stay below this: some servers take no larger ones."""
-
-_SEED_STEP = 1_000_003
-"""Between the tries of a draft, so that no try repeats the seed of another draft of its premise."""
-
-
-def seed_of(base: int, draft: Draft, attempt: int) -> int:
-    """Return the seed of a draft's try, counted from 0: each draft of a premise and each try has its own."""
-    return (base + draft.number + attempt * _SEED_STEP) % SEEDS
-
-
-def read_draft(draft: Draft, reply: str, seed: int | None, reply_tokens: int | None) -> Written:
-    """Read the story out of a writer's reply; a reply that holds none is a failure with its reason."""
-    try:
-        return Written(draft, read_story(reply), None, seed, reply_tokens)
-    except UnparsedReply as error:
-        return Written(draft, None, str(error), seed, reply_tokens)
 
 
 def plan(premises: Sequence[Premise], n: int, settings: str) -> list[Draft]:
@@ -108,25 +83,21 @@ class DraftStore:
         Stories pass the reader of replies again: earlier versions kept refusals as stories. Such a draft is unwritten.
 
         Raises:
-            RowError: another line is no draft.
+            RowError: another line does not hold a draft.
         """
         if not self.path.is_file():
             return
         cut_half_line(self.path)
         for line in read_jsonl(self.path):
-            story = line.row.get("story", 0)
-            if not isinstance(line.row.get("id"), str) or not (story is None or isinstance(story, str)):
+            id_, story = line.row.get("id"), line.row.get("story", 0)
+            if not isinstance(id_, str) or not (story is None or isinstance(story, str)):
                 raise line.error("no row of a drafts file; give another --out")
-            if story is not None:
-                self._take(line.row)
-
-    def _take(self, row: dict[str, Any]) -> None:
-        try:
-            self.stories[row["id"]] = {**row, "story": read_story(row["story"])}
-            self.unread.pop(row["id"], None)
-        except UnparsedReply as error:
-            if row["id"] not in self.stories:
-                self.unread[row["id"]] = str(error)
+            try:
+                if story is not None:
+                    self.stories[id_] = {**line.row, "story": read_story(story)}
+            except UnparsedReply as error:
+                self.unread[id_] = str(error)
+        self.unread = {id_: reason for id_, reason in self.unread.items() if id_ not in self.stories}
 
     def write(self, writer: StoryWriter, drafts: Sequence[Draft]) -> Iterator[Written]:
         """Have the missing drafts written and keep each as it comes."""
@@ -135,28 +106,23 @@ class DraftStore:
             return
         with appending(self.path) as keep:
             for written in writer.write(missing):
-                row = draft_row(written, writer)
+                draft = written.draft
+                row = {
+                    "id": draft.id,
+                    "premise_id": draft.premise.id,
+                    "premise": draft.premise.text,
+                    "number": draft.number,
+                    "story": written.story,
+                    "failure": written.failure,
+                    "writer": writer.name,
+                    "seed": written.seed,
+                    "reply_tokens": written.reply_tokens,
+                    "settings": writer.facts,
+                }
                 keep([row])
                 if written.story is not None:
-                    self.stories[written.draft.id] = row
+                    self.stories[draft.id] = row
                 yield written
-
-
-def draft_row(written: Written, writer: StoryWriter) -> dict[str, Any]:
-    """Return the row of a draft: its text, and everything that made it."""
-    draft = written.draft
-    return {
-        "id": draft.id,
-        "premise_id": draft.premise.id,
-        "premise": draft.premise.text,
-        "number": draft.number,
-        "story": written.story,
-        "failure": written.failure,
-        "writer": writer.name,
-        "seed": written.seed,
-        "reply_tokens": written.reply_tokens,
-        "settings": writer.facts,
-    }
 
 
 @contextmanager
@@ -172,8 +138,7 @@ def open_drafts(path: Path) -> Iterator[DraftStore]:
         yield store
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(NamedTuple):
     """What the drafts of a run come to."""
 
     groups: int
@@ -185,38 +150,37 @@ class Gathered:
     too_few: list[str]
     """Premises with fewer than two different stories; they are left out."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return asdict(self)
-
 
 def write_candidates(path: Path, drafts: Sequence[Draft], store: DraftStore, corpus: str) -> Gathered:
     """Write the stories as groups to choose from: what ``storyalign score``, ``annotate`` and ``head-to-head`` read.
 
     Args:
         path: the file to write.
-        drafts: all drafts of the run, those of one premise together.
+        drafts: all drafts of the run.
         store: those that have a story.
         corpus: where the premises are from.
     """
-    groups: dict[str, list[Draft]] = {}
+    written: defaultdict[Premise, list[dict[str, Any]]] = defaultdict(list)
     for draft in drafts:
-        groups.setdefault(draft.premise.id, []).append(draft)
-    counts = Counter[str]()
-    too_few: list[str] = []
-    rows = []
-    for own in groups.values():
-        rows_of = [store.stories[draft.id] for draft in own if draft.id in store.stories]
-        distinct = list({row["story"]: row for row in reversed(rows_of)}.values())[::-1]
-        counts["missing"] += len(own) - len(rows_of)
-        counts["repeated"] += len(rows_of) - len(distinct)
-        if len(distinct) < 2:
-            too_few.append(own[0].premise.id)
-            continue
-        counts["stories"] += len(distinct)
-        rows.append(_group(own[0].premise, distinct, corpus))
-    write_jsonl(path, rows)
-    return Gathered(len(rows), counts["stories"], counts["missing"], counts["repeated"], too_few)
+        written[draft.premise] += [store.stories[draft.id]] if draft.id in store.stories else []
+    distinct = {premise: _first_of_each(rows) for premise, rows in written.items()}
+    groups = [_group(premise, rows, corpus) for premise, rows in distinct.items() if len(rows) > 1]
+    write_jsonl(path, groups)
+    n_written = sum(map(len, written.values()))
+    return Gathered(
+        groups=len(groups),
+        stories=sum(len(group["candidates"]) for group in groups),
+        missing=len(drafts) - n_written,
+        repeated=n_written - sum(map(len, distinct.values())),
+        too_few=[premise.id for premise, rows in distinct.items() if len(rows) < 2],
+    )
+
+
+def _first_of_each(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    kept: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        kept.setdefault(row["story"], row)
+    return list(kept.values())
 
 
 def _group(premise: Premise, rows: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:

@@ -81,21 +81,17 @@ def html_report(
 
 def _headline(results: Results) -> str:
     """Return a sentence on whether the best scorer is beyond the null scorers."""
-    scored = [r for r in results.scorers if r.accuracy is not None and r.ci is not None]
-    models = [r for r in scored if r.kind != "null"]
-    nulls = [r for r in scored if r.kind == "null"]
-    if not models:
+    scored = sorted((r for r in results.scorers if r.accuracy is not None), key=lambda r: -(r.accuracy or 0.0))
+    best = next((r for r in scored if r.kind != "null"), None)
+    null = next((r for r in scored if r.kind == "null"), None)
+    if best is None or best.ci is None:
         return ""
-    best = max(models, key=lambda r: r.accuracy or 0.0)
-    sentence = (
-        f"{best.name} finds the chosen story in {percent(best.accuracy)}% of groups (95% interval {interval(best.ci)})."
-    )
-    if nulls:
-        bar = max(nulls, key=lambda r: r.accuracy or 0.0)
-        beyond = best.ci is not None and best.ci[0] > (bar.accuracy or 0.0)
-        relation = "lies above" if beyond else "does not clear"
-        sentence += f" The interval {relation} the best null scorer, {label(bar.name)}, at {percent(bar.accuracy)}%."
-    return sentence
+    found = f"{best.name} finds the chosen story in {percent(best.accuracy)}% of groups"
+    sentence = f"{found} (95% interval {interval(best.ci)})."
+    if null is None:
+        return sentence
+    relation = "lies above" if best.ci[0] > (null.accuracy or 0.0) else "does not clear"
+    return f"{sentence} The interval {relation} the best null scorer, {label(null.name)}, at {percent(null.accuracy)}%."
 
 
 def _histogram(scored: ScoredSet, evaluation_set: EvaluationSet, colour: str) -> dict[str, Any] | None:
@@ -103,14 +99,8 @@ def _histogram(scored: ScoredSet, evaluation_set: EvaluationSet, colour: str) ->
     if not values:
         return None
     edges, counts = histogram(values)
-    return {
-        "scorer": scored.name,
-        "colour": colour,
-        "n": len(values),
-        "median": median(values),
-        "edges": edges,
-        "counts": counts,
-    }
+    facts = {"scorer": scored.name, "colour": colour, "n": len(values), "median": median(values)}
+    return {**facts, "edges": edges, "counts": counts}
 
 
 def _shorten(premise: str) -> str:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
-import yaml
 
 from storyalign.audit.accuracy_table import paper_table
 from storyalign.corpus.evaluation_sets import EvaluationSet
-from storyalign.errors import DataError, RecipeError
-from storyalign.evaluation.scored_sets import ScoredSet, read_scored_set
+from storyalign.errors import DataError
+from storyalign.evaluation.scored_sets import ScoredSet, read_scored_set, with_distinct_names
 from storyalign.scoring.systems import load_scorers
+from storyalign.settings import checked, from_entry, read_recipe
 
 SYSTEMS = [row.name for row in paper_table("paper:1")]
 """The rows of Table 1, in its order."""
@@ -28,23 +28,18 @@ SYSTEMS = [row.name for row in paper_table("paper:1")]
 ABLATIONS = [row.name for row in paper_table("paper:2")]
 """The rows of Table 2 below StoryReward-Qwen."""
 
-_ABLATION_RECIPES = dict(
-    zip(
-        ("ablation_no_back_generation", "ablation_no_guided_continuation", "ablation_no_rewriting"),
-        ABLATIONS,
-        strict=True,
-    )
-)
-_FIELDS = {"names", "human_rankings"}
+_LEFT_OUT = ("back_generation", "guided_continuation", "rewriting")
+_ABLATION_RECIPES = {f"ablation_no_{name}": row for name, row in zip(_LEFT_OUT, ABLATIONS, strict=True)}
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class PaperSettings:
     """``paper.yaml`` of a run folder; both fields may be missing."""
 
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] | None = None
     """Rewards file, relative to the folder -> name of its row."""
-    human_rankings: tuple[str, ...] = ()
+    human_rankings: tuple[str, ...] | None = None
     """Files of human rankings of the best-of-N candidates, relative to the folder."""
 
 
@@ -67,20 +62,7 @@ def read_paper_settings(folder: Path) -> PaperSettings:
     path = folder / "paper.yaml"
     if not path.is_file():
         return PaperSettings()
-    try:
-        content = yaml.safe_load(path.read_text("utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from error
-    names, rankings = (
-        (content.get("names") or {}, content.get("human_rankings") or []) if _is_known(content) else (0, 0)
-    )
-    if not isinstance(names, dict) or not isinstance(rankings, list):
-        raise RecipeError(f"{path}: expected names (rewards file: row) and human_rankings (a list of files)")
-    return PaperSettings({str(k): str(v) for k, v in names.items()}, tuple(map(str, rankings)))
-
-
-def _is_known(content: Any) -> bool:
-    return isinstance(content, dict) and set(content) <= _FIELDS
+    return read_recipe(path, lambda content: from_entry(PaperSettings, content))
 
 
 def find_runs(
@@ -97,57 +79,48 @@ def find_runs(
     Raises:
         DataError: a rewards file names one of the sets and does not fit it, or ``names`` gives one row to two files.
     """
-    benchmark_runs: list[tuple[str, ScoredSet]] = []
-    bon_runs: list[tuple[str, ScoredSet]] = []
+    found: dict[str, dict[str, ScoredSet]] = {"benchmark": {}, "best_of_n": {}}
     passed_over: dict[str, str] = {}
     for path in sorted(folder.rglob("*.jsonl")):
-        settings = _settings_of(path)
-        place = path.relative_to(folder).as_posix()
-        if settings is None:
+        place, settings = path.relative_to(folder).as_posix(), _json(path.with_name(f"{path.name}.scorer.json"))
+        if not isinstance(settings, dict) or "digest" not in settings:
             if _holds_rewards(path):
                 passed_over[place] = f"holds rewards, but {path.name}.scorer.json does not stand beside it"
             continue
-        scored_on = (settings.get("data") or {}).get("digest")
-        if candidates is not None and scored_on == candidates.digest:
-            bon_runs.append((place, _read(path, place, candidates, names)))
-        elif scored_on in (None, benchmark.digest):
-            benchmark_runs.append((place, _read(path, place, benchmark, names)))
+        scored_on = settings.get("data") or {}
+        for key, data in (("best_of_n", candidates), ("benchmark", benchmark)):
+            if data is not None and (scored_on.get("digest") or benchmark.digest) == data.digest:
+                scored = read_scored_set(path, data)
+                found[key][place] = replace(scored, name=names.get(place) or row_name(scored))
+                break
         else:
-            data = (settings.get("data") or {}).get("name")
-            passed_over[place] = f"scored on {data}, which is neither the benchmark nor the candidates"
-    return FoundRuns(_apart(folder, benchmark_runs, names), _apart(folder, bon_runs, names), passed_over)
+            name = scored_on.get("name")
+            passed_over[place] = f"scored on {name}, which is neither the benchmark nor the candidates"
+    return FoundRuns(_apart(folder, found["benchmark"], names), _apart(folder, found["best_of_n"], names), passed_over)
 
 
-def _apart(folder: Path, runs: list[tuple[str, ScoredSet]], names: Mapping[str, str]) -> list[ScoredSet]:
+def _apart(folder: Path, runs: Mapping[str, ScoredSet], names: Mapping[str, str]) -> list[ScoredSet]:
     """Name scorers after their files where two share a name; two files for one name of ``paper.yaml`` are a mistake."""
-    own = [scored.name for _, scored in runs]
-    for place, scored in runs:
+    own = [scored.name for scored in runs.values()]
+    for place, scored in runs.items():
         if own.count(scored.name) > 1 and place in names:
             raise DataError(f"{folder}: two rewards files for {scored.name}; name them apart under names in paper.yaml")
-    return [replace(s, name=f"{s.name} [{place}]") if own.count(s.name) > 1 else s for place, s in runs]
+    return with_distinct_names(list(runs.values()), list(runs))
 
 
-def _settings_of(path: Path) -> dict[str, Any] | None:
+def _json(path: Path, *, first_line: bool = False) -> Any:
+    """Return what a file holds; None where it cannot be read or is not JSON."""
     try:
-        settings = orjson.loads(path.with_name(f"{path.name}.scorer.json").read_bytes())
+        with path.open("rb") as lines:
+            return orjson.loads(lines.readline() if first_line else lines.read())
     except (OSError, orjson.JSONDecodeError):
         return None
-    return settings if isinstance(settings, dict) and "digest" in settings else None
 
 
 def _holds_rewards(path: Path) -> bool:
     """Return whether a file without settings looks like rewards: a copy whose settings stayed behind."""
-    try:
-        with path.open("rb") as lines:
-            row = orjson.loads(lines.readline())
-    except (OSError, orjson.JSONDecodeError):
-        return False
+    row = _json(path, first_line=True)
     return isinstance(row, dict) and {"candidate", "reward", "signature"} <= set(row)
-
-
-def _read(path: Path, place: str, data: EvaluationSet, names: Mapping[str, str]) -> ScoredSet:
-    scored = read_scored_set(path, data)
-    return replace(scored, name=names.get(place) or row_name(scored))
 
 
 def row_name(scored: ScoredSet) -> str:

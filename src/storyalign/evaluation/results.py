@@ -121,29 +121,28 @@ def evaluate_scorers(
 
 
 def _result(scored: ScoredSet, instances: Sequence[Instance], tie_policy: str) -> ScorerResult:
-    places = [chosen_places(scored.rewards[i.id], 0) for i in instances]
-    premises = [i.prompt for i in instances]
-    cut = [any(scored.truncated.get(i.id, ())) for i in instances]
-    overall = summarize_over_premises(places, premises, tie_policy)
-    wrong = summarize_over_premises([place or 0 for place in places], premises, tie_policy)
-    by_dimension = _by_name(places, premises, [i.dimension for i in instances], DIMENSIONS, tie_policy)
-    by_source = _by_name(places, premises, [i.source for i in instances], SOURCES, tie_policy)
-    macro, macro_ci = _macro(places, instances, by_dimension, tie_policy)
+    rows = [(i, chosen_places(scored.rewards[i.id], 0)) for i in instances]
+    cut = {i.id for i in instances if any(scored.truncated.get(i.id, ()))}
+    wrong = _summary([(i, place or 0) for i, place in rows], tie_policy)
+    dimensions = {name: [row for row in rows if row[0].dimension == name] for name in DIMENSIONS}
+    sources = {name: [row for row in rows if row[0].source == name] for name in SOURCES}
+    by_dimension = {name: _summary(own, tie_policy) for name, own in dimensions.items() if own}
+    macro, macro_ci = _macro(rows, by_dimension, tie_policy)
     return ScorerResult(
         name=scored.name,
         kind=scored.kind,
-        **overall,
+        **_summary(rows, tie_policy),
         macro_accuracy=macro,
         macro_ci=macro_ci,
-        n_ties_cut=sum(c and place is not None and place > 1 for c, place in zip(cut, places, strict=True)),
-        n_truncated=sum(cut),
+        n_ties_cut=sum(i.id in cut and place is not None and place > 1 for i, place in rows),
+        n_truncated=len(cut),
         accuracy_unscored_wrong=wrong["accuracy"],
         ci_unscored_wrong=wrong["ci"],
         by_dimension=by_dimension,
-        by_source=by_source,
+        by_source={name: _summary(own, tie_policy) for name, own in sources.items() if own},
         unscored=[
             {"id": i.id, "reason": scored.reasons.get(i.id, "a reward is missing")}
-            for i, place in zip(instances, places, strict=True)
+            for i, place in rows
             if place is None
         ],
         signature=scorer_signature(scored),
@@ -152,66 +151,49 @@ def _result(scored: ScoredSet, instances: Sequence[Instance], tie_policy: str) -
     )
 
 
-def _by_name(
-    places: Sequence[int | None],
-    premises: Sequence[str],
-    names: Sequence[str | None],
-    order: Sequence[str],
-    tie_policy: str,
-) -> dict[str, dict[str, Any]]:
-    rows = list(zip(places, premises, names, strict=True))
-    parts = {name: [(place, premise) for place, premise, own in rows if own == name] for name in order}
-    return {
-        name: summarize_over_premises([p for p, _ in part], [p for _, p in part], tie_policy)
-        for name, part in parts.items()
-        if part
-    }
+Placed = tuple[Instance, int | None]
+"""A group and its ``accuracy.chosen_places``."""
+
+
+def _summary(rows: Sequence[Placed], tie_policy: str) -> dict[str, Any]:
+    return summarize_over_premises([place for _, place in rows], [i.prompt for i, _ in rows], tie_policy)
 
 
 def _macro(
-    places: Sequence[int | None],
-    instances: Sequence[Instance],
-    by_dimension: Mapping[str, Mapping[str, Any]],
-    tie_policy: str,
+    rows: Sequence[Placed], by_dimension: Mapping[str, Mapping[str, Any]], tie_policy: str
 ) -> tuple[float | None, list[float] | None]:
     present = {name: dict(part) for name, part in by_dimension.items() if part["accuracy"] is not None}
     macro, macro_ci = macro_average(list(present.values()))
-    rows = [(i, p) for i, p in zip(instances, places, strict=True) if p is not None and i.dimension in present]
-    if len({i.prompt for i, _ in rows}) in (len(rows), 1):
+    scored = [(i, place) for i, place in rows if place is not None and i.dimension in present]
+    if len({i.prompt for i, _ in scored}) in (len(scored), 1):
         return macro, macro_ci  # no premise stands behind two groups, or one stands behind all
-    columns = np.zeros((len(rows), 2 * len(present)))
-    for row, (instance, place) in enumerate(rows):
+    columns = np.zeros((len(scored), 2 * len(present)))
+    for row, (instance, place) in enumerate(scored):
         column = 2 * list(present).index(str(instance.dimension))
         columns[row, column : column + 2] = float(credit(place, tie_policy)), 1.0
-    interval = bootstrap_interval(columns, [i.prompt for i, _ in rows], _mean_of_shares)
-    if interval is None or interval[1] - interval[0] < 1e-9:
-        return macro, macro_ci
-    return macro, list(interval)
+    drawn = bootstrap_interval(columns, [i.prompt for i, _ in scored], _mean_of_shares)
+    return macro, macro_ci if drawn is None or drawn[1] - drawn[0] < 1e-9 else list(drawn)
 
 
 def _mean_of_shares(totals: Floats) -> Floats:
     """Average the drawn dimensions; one that a draw lacks leaves the average of the others."""
-    shares = totals[:, 0::2] / totals[:, 1::2]
-    drawn = np.isfinite(shares)
-    return np.asarray(np.where(drawn, shares, 0.0).sum(axis=1) / drawn.sum(axis=1), dtype=float)
+    return np.asarray(np.nanmean(totals[:, 0::2] / totals[:, 1::2], axis=1), dtype=float)
 
 
 def is_sample(instances: Sequence[Instance]) -> bool:
     """Return whether every chosen story was written for the kit."""
-    return _written_for_the_kit(instances) == len(instances)
+    return all(map(_written_for_the_kit, instances))
 
 
 def data_notes(instances: Sequence[Instance]) -> list[str]:
-    """Return what a reader has to know of the data before he quotes a figure."""
-    written_for_the_kit = _written_for_the_kit(instances)
-    if not written_for_the_kit:
-        return []
-    which = "The stories" if written_for_the_kit == len(instances) else f"{written_for_the_kit} of the chosen stories"
-    return [f"{which} were written for the kit: a synthetic sample to try it on, not StoryRMB."]
+    """Return what a reader has to know of the data before quoting a figure."""
+    n = sum(map(_written_for_the_kit, instances))
+    which = "The stories" if n == len(instances) else f"{n} of the chosen stories"
+    return [f"{which} were written for the kit: a synthetic sample to try it on, not StoryRMB."] if n else []
 
 
-def _written_for_the_kit(instances: Sequence[Instance]) -> int:
-    return sum((i.chosen_writer or "").startswith("kit-") for i in instances)
+def _written_for_the_kit(instance: Instance) -> bool:
+    return (instance.chosen_writer or "").startswith("kit-")
 
 
 def _counts(order: Sequence[str], names: Sequence[str | None]) -> dict[str, int]:

@@ -8,7 +8,7 @@ stories, unknown ids and edited files are refused by name; none of them becomes 
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ import orjson
 from storyalign.audit.null_scorers import NULL_SCORERS, null_rewards
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError
-from storyalign.files import Line, read_jsonl
+from storyalign.files import read_jsonl
 from storyalign.records import Instance, Reward
 from storyalign.scoring.reward_store import row_signature
 from storyalign.text import digest
@@ -76,8 +76,11 @@ def read_scored_set(
     known = [{i.id: i for i in data.instances} for data in (evaluation_set, scored_as) if data is not None]
     rows: dict[str, list[Reward | None]] = {i.id: [None] * len(i.stories) for i in evaluation_set.instances}
     seen: set[tuple[str, int]] = set()
-    for line in _read_rows(path):
-        reward = _read_row(line)
+    for line in read_jsonl(path):
+        try:
+            reward = Reward.from_row(line.row)
+        except (ValueError, TypeError) as error:  # BadRow is a ValueError
+            raise line.error(str(error)) from error
         if (reward.id, reward.candidate) in seen:
             raise line.error(f"candidate {reward.candidate} stands twice; {_AGAIN}")
         seen.add((reward.id, reward.candidate))
@@ -86,7 +89,15 @@ def read_scored_set(
             raise line.error(_why_foreign(reward, known, evaluation_set.name))
         if reward.id in rows:
             _put(reward, story, known[0][reward.id], rows[reward.id])
-    _refuse_half_a_run(path, evaluation_set, rows)
+    if not seen:
+        raise DataError(f"{path}: holds no rewards; {_AGAIN}")
+    missing = [(key, candidate) for key, own in rows.items() for candidate, row in enumerate(own) if row is None]
+    if missing:
+        n, (first, candidate) = sum(map(len, rows.values())), missing[0]
+        raise DataError(
+            f"{path}: {len(missing)} of {n} stories of {evaluation_set.name} have no row, the first is {first} "
+            f"candidate {candidate}; {_AGAIN}"
+        )
     if settings.get("rewards") not in (None, digest(path.read_text(encoding="utf-8"))):
         raise DataError(f"{path}: was changed after its run ended; {_AGAIN}")
     return _scored_set({key: [r for r in own if r is not None] for key, own in rows.items()}, settings)
@@ -151,22 +162,6 @@ def read_settings(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _read_rows(path: Path) -> Iterator[Line]:
-    empty = True
-    for line in read_jsonl(path):
-        empty = False
-        yield line
-    if empty:
-        raise DataError(f"{path}: holds no rewards; {_AGAIN}")
-
-
-def _read_row(line: Line) -> Reward:
-    try:
-        return Reward.from_row(line.row)
-    except (ValueError, TypeError) as error:  # BadRow is a ValueError
-        raise line.error(str(error)) from error
-
-
 def _story_of(reward: Reward, known: list[dict[str, Instance]], settings: Mapping[str, Any]) -> str | None:
     """Find the story that a row's signature fits; a scorer that sees the whole group signs all its stories."""
     for instance in (instances[reward.id] for instances in known if reward.id in instances):
@@ -191,16 +186,6 @@ def _put(reward: Reward, story: str, instance: Instance, own: list[Reward | None
     places = [c for c, text in enumerate(instance.stories) if text == story and own[c] is None]
     if places:
         own[reward.candidate if reward.candidate in places else places[0]] = reward
-
-
-def _refuse_half_a_run(path: Path, data: EvaluationSet, rows: Mapping[str, list[Reward | None]]) -> None:
-    missing = [(key, candidate) for key, own in rows.items() for candidate, row in enumerate(own) if row is None]
-    if missing:
-        n = sum(map(len, rows.values()))
-        raise DataError(
-            f"{path}: {len(missing)} of {n} stories of {data.name} have no row, the first is {missing[0][0]} candidate "
-            f"{missing[0][1]}; {_AGAIN}"
-        )
 
 
 def _reason(group: list[Reward]) -> str | None:
