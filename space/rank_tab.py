@@ -21,11 +21,22 @@ from storyalign.web.story_html import message, text
 START = 3
 """Story boxes that are open at first."""
 
-SHOW_RESULT = """() => {
-  const result = document.getElementById("sa-result");
-  if (result.getBoundingClientRect().top > window.innerHeight * 0.7) result.scrollIntoView({block: "start"});
+SHOW_PROGRESS = """() => {
+  document.getElementById("sa-form").classList.add("sa-ranked");
+  const column = document.getElementById("sa-result-column"), top = column.getBoundingClientRect().top;
+  if (top < 0 || top > window.innerHeight * 0.3) column.scrollIntoView({block: "start"});
 }"""
-"""Bring the result into view where it lies below the form, as on a phone."""
+"""Shrink the form to a line a story and bring the result's place into view: beside the form, or below it on a phone."""
+
+SHOW_RESULT = """() => {
+  const ranked = document.querySelector("#sa-result .sa-card") !== null;
+  document.getElementById("sa-form").classList.toggle("sa-ranked", ranked);
+  const column = document.getElementById("sa-result-column"), top = column.getBoundingClientRect().top;
+  if (top < 0 || top > window.innerHeight * 0.3) column.scrollIntoView({block: "start"});
+}"""
+"""Keep the result in view; where there is none, the form opens again and the message stays in view."""
+
+OPEN_FORM = """() => document.getElementById("sa-form").classList.remove("sa-ranked")"""
 
 SHOW_OPINION = """() => document.getElementById("sa-opinion").scrollIntoView({block: "nearest"})"""
 """The ranking above it may fill the column."""
@@ -104,7 +115,7 @@ class RankTab:
         """Lay out the tab inside the current ``gr.Blocks``."""
         limits = self.limits
         with gr.Row(equal_height=False, elem_classes="sa-columns"):
-            with gr.Column(scale=5, min_width=320):
+            with gr.Column(scale=5, min_width=320, elem_id="sa-form"):
                 chips: list[gr.Button] = []
                 if shelf := read_examples():
                     gr.HTML('<p class="sa-label" id="sa-examples">Try an example</p>', apply_default_css=False)
@@ -163,12 +174,15 @@ class RankTab:
         quick: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
         slow: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 1, "concurrency_id": "model"}
         for trigger in (rank.click, self.premise.submit):
+            trigger(None, js=SHOW_PROGRESS)
             trigger(self.rank, inputs, self.result, **slow).then(None, js=SHOW_RESULT)
+        clear.click(None, js=OPEN_FORM)
         add.click(self.add_box, self.open, [self.open, *self.boxes], **quick)
         clear.click(self.clear, None, [*form, self.notice, self.result], **quick)
         self.files.upload(self.take_files, [self.files, *form], [*form, self.files, self.notice], **quick)
         for chip, example in zip(chips, shelf, strict=True):
             fill = chip.click(lambda e=example: self.fill(e), None, [*form, self.notice], **quick)
+            fill.then(None, js=SHOW_PROGRESS)
             fill.then(self.rank, inputs, self.result, **slow).then(None, js=SHOW_RESULT)
 
     def _connect_judge(self, ask: gr.Button, clear: gr.Button, rankings: list[Any]) -> None:

@@ -3,6 +3,7 @@ import io
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.space_serving import serving
@@ -155,3 +156,42 @@ def test_beside_the_form_the_judge_stands_below_the_ranking(visit):
     expect(page.locator("#sa-opinion")).to_be_in_viewport()
     ranking, opinion = (page.locator(one).bounding_box() for one in (".sa-ranking", "#sa-opinion"))
     assert opinion["x"] == ranking["x"] and opinion["y"] >= ranking["y"] + ranking["height"]
+
+
+SIZES = ({"width": 1440, "height": 900}, {"width": 1024, "height": 768}, {"width": 390, "height": 844})
+TOP_AND_HEIGHT = "(e) => { const box = e.getBoundingClientRect(); return [box.top, box.bottom, window.innerHeight]; }"
+
+
+@pytest.mark.parametrize("viewport", SIZES, ids=lambda size: str(size["width"]))
+def test_progress_and_winner_are_where_the_eye_is(visit, viewport):
+    page = visit(viewport=viewport)
+    page.get_by_role("button", name="Add another story").click()
+    long = " ".join(f"word{i}" for i in range(320))
+    rank(page, *(f"{long} reward={reward}" for reward in (1, 3, 2, 0)))
+    column = page.locator("#sa-result-column")
+    top, _, height = column.evaluate(TOP_AND_HEIGHT)
+    assert 0 <= top < height / 2  # while the model reads
+    winner = page.locator(".sa-card").first
+    expect(winner.locator("h3")).to_have_text("Story B")
+    page.wait_for_timeout(500)  # the page settles where it scrolled to
+    top, bottom, height = winner.evaluate(TOP_AND_HEIGHT)
+    assert 0 <= top < bottom <= height
+    for letter in "ABCD":  # one line each
+        assert page.get_by_label(f"Story {letter}", exact=True).bounding_box()["height"] < 60
+    # nothing of the result lies in a scroll area of its own
+    assert column.evaluate(
+        "(e) => [e, ...e.querySelectorAll('*')].every(x => x.scrollHeight <= x.clientHeight + 1 || "
+        "getComputedStyle(x).overflowY === 'visible' || x.closest('details') !== null)"
+    )
+
+
+@pytest.mark.parametrize("viewport", SIZES, ids=lambda size: str(size["width"]))
+def test_what_an_empty_form_lacks_is_said_in_view(visit, viewport):
+    page = visit(viewport=viewport)
+    page.get_by_role("button", name="Rank the stories").click()
+    alert = page.locator("#sa-result [role=alert]")
+    expect(alert).to_be_visible()
+    page.wait_for_timeout(500)
+    top, _, height = alert.evaluate(TOP_AND_HEIGHT)
+    assert 0 <= top < height * 0.9
+    assert page.get_by_label("Story A", exact=True).bounding_box()["height"] > 60  # the form is open again
