@@ -22,10 +22,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     from storyalign.hub.cards.model_card import require_origin, write_model_card
     from storyalign.hub.release.release_one import require_token
     from storyalign.models.fingerprint import folder_digest
-    from storyalign.training import checkpoints, launch, prepare
+    from storyalign.training import checkpoints, launch, pooled, prepare
     from storyalign.training.arguments import parse_recipe
-    from storyalign.training.finish import save_finished
-    from storyalign.training.record import origin, training_record
+    from storyalign.training.finish import save_finished, save_pooled_model
+    from storyalign.training.record import fine_tuning_run, origin, training_record
     from storyalign.training.stopping import StopCleanly
     from storyalign.training.trainer import StoryRewardTrainer
 
@@ -58,6 +58,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
 
     # Train.
+    if training.method == "pooled":
+        model, run = pooled.fit(recipe, base, data, weights, execution, say)
+        record = training_record(recipe, base, data, run, fingerprint, weights)
+        folder = save_pooled_model(model, base, recipe, record)
+        write_model_card(folder)
+        say(f"the finished model is in {folder}")
+        lock.release()
+        push(folder, training.push, bool(training.hub_private_repo), say)
+        return
     stop = StopCleanly()
     trainer = StoryRewardTrainer(
         base.model,
@@ -80,7 +89,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     stop.raise_if_stopped(trainer.state, str(checkpoints.last_checkpoint(training.checkpoints_dir)))
 
     # Save.
-    folder = save_finished(trainer, recipe, training_record(recipe, base, data, trainer, fingerprint, weights))
+    run = fine_tuning_run(recipe, trainer)
+    folder = save_finished(trainer, recipe, training_record(recipe, base, data, run, fingerprint, weights))
     if trainer.is_world_process_zero():
         write_model_card(folder)
     if not training.keep_checkpoints and trainer.is_world_process_zero():

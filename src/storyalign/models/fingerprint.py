@@ -19,6 +19,9 @@ _PATTERNS = (
     "*.model",
     "*.jinja",
     "*.py",
+    "modules.json",
+    "[12]_*/config.json",
+    "[12]_*/*.safetensors",
 )
 
 
@@ -29,7 +32,7 @@ def folder_digest(folder: Path) -> str:
     the cache has named them by their SHA-256 already.
     """
     files = sorted({path for pattern in _PATTERNS for path in folder.glob(pattern) if path.is_file()})
-    return digest(*(part for path in files for part in (path.name, _file_digest(path))))
+    return digest(*(part for path in files for part in (str(path.relative_to(folder)), _file_digest(path))))
 
 
 def _file_digest(path: Path) -> str:

@@ -23,6 +23,7 @@ except ModuleNotFoundError as missing:
     raise MissingExtraError("train", missing.name or "transformers") from missing
 
 from storyalign.models.internlm2 import is_internlm2_reward, load_internlm2_reward
+from storyalign.models.mean_pooling import DENSE, POOLING, is_pooled, pooled_head
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -51,6 +52,8 @@ class RewardModel:
     dtype: DType
     new_head: bool
     """The checkpoint had no reward head, and an untrained one was put in its place."""
+    pooled: bool = False
+    """The head reads the mean of the story's token states, not the last token's."""
 
     @property
     def max_length(self) -> int | None:
@@ -96,7 +99,10 @@ def load_reward_model(
     folder = resolve_base(path, revision=revision)
     adapter = _read_json(folder / "adapter_config.json")
     base_folder = None
-    if adapter is None:
+    pooled = adapter is None and is_pooled(folder)
+    if pooled:
+        model, new_head = _load_pooled(folder, dtype, attention), False
+    elif adapter is None:
         model, new_head = _load(folder, dtype, trust_remote_code, attention, allow_new_head, revision)
     else:
         base = str(adapter.get("base_model_name_or_path"))
@@ -109,7 +115,7 @@ def load_reward_model(
     keep_head_in_fp32(model)
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     model.to(chosen).eval()  # type: ignore[arg-type]
-    return RewardModel(model, tokenizer, str(path), folder, base_folder, revision, dtype, new_head)
+    return RewardModel(model, tokenizer, str(path), folder, base_folder, revision, dtype, new_head, pooled)
 
 
 def separate_padding(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -191,6 +197,14 @@ def _load(
         what = "its reward head" if heads == missing else "weights"
         raise ModelError(f"{folder}: the checkpoint lacks {what} ({', '.join(missing[:3])}); scores would be random")
     return model, bool(missing)
+
+
+def _load_pooled(folder: Path, dtype: DType, attention: str | None) -> PreTrainedModel:
+    configs = (_read_json(folder / name / "config.json") for name in (POOLING, DENSE))
+    head = pooled_head(folder, *configs)
+    model, _ = _load(folder, dtype, False, attention, allow_new_head=True)
+    model.score = head
+    return model
 
 
 def _load_adapter(folder: Path, base_folder: Path, dtype: DType, trust: bool, attention: str | None) -> PreTrainedModel:

@@ -113,10 +113,14 @@ AttentionInterface.register(ATTENTION, packed_attention)
 AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
-def enable(model: PreTrainedModel) -> bool:
-    """Return this model instance the packed forward, if a trial shows that it computes the same; say whether.
+def enable(model: PreTrainedModel, *, all_states: bool = False) -> bool:
+    """Put the packed forward on this model instance if a trial shows that it computes the same, and return whether.
 
     A model that cannot is left as it was. Call it before the model is wrapped; calling twice changes nothing.
+
+    Args:
+        model: a sequence-classification model.
+        all_states: the states of all tokens are wanted, not those of the last tokens alone.
     """
     if can_pack(model):
         return True
@@ -131,7 +135,7 @@ def enable(model: PreTrainedModel) -> bool:
         model.set_attn_implementation(ATTENTION)
         model.forward = types.MethodType(_forward, model)
         if _trial_agrees(model, head):
-            if layers:
+            if layers and not all_states:
                 _cut_short(model, layers[-1], head)
             return True
     except (CannotPackError, TypeError, ValueError, KeyError):
@@ -163,6 +167,18 @@ def packed_rewards(model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> 
     return rewards
 
 
+def packed_states(model: PreTrainedModel, segments: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the states (tokens, hidden size) of all tokens of some conversations, one after another.
+
+    Args:
+        model: a model that ``enable`` accepted with ``all_states``.
+        segments: token ids, each a 1-D LongTensor on any device.
+    """
+    device = next(model.parameters()).device
+    ids = torch.cat([s.reshape(-1) for s in segments]).unsqueeze(0).to(device)
+    return _states(model, ids, [s.numel() for s in segments], use_cache=False)[0][0]
+
+
 def one_by_one(model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> list[Any]:
     """Run the model's own forward on one conversation at a time, without padding, and give its outputs.
 
@@ -177,23 +193,28 @@ def one_by_one(model: torch.nn.Module, segments: Sequence[torch.Tensor]) -> list
 def _forward(self: Any, input_ids: Any = None, *args: Any, segment_lengths: Any = None, **kwargs: Any) -> Any:
     if segment_lengths is None:
         return type(self).forward(self, input_ids, *args, **kwargs)
-    lengths = [int(n) for n in segment_lengths]
-    device = input_ids.device
-    starts = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=device)
     # An adapter's wrapper hands on every argument that it knows, set or not.
     kwargs = {name: value for name, value in kwargs.items() if value is not None and name != "return_dict"}
-    hidden = getattr(self, self.base_model_prefix)(
-        input_ids=input_ids,
+    hidden, starts = _states(self, input_ids, [int(n) for n in segment_lengths], **kwargs)
+    with torch.autocast(hidden.device.type, enabled=False):  # under mixed precision the head still computes in its own
+        rewards = self.score(hidden[0, starts[1:] - 1].to(next(self.score.parameters()).dtype))
+    return SequenceClassifierOutputWithPast(logits=rewards)
+
+
+def _states(model: Any, ids: torch.Tensor, lengths: list[int], **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the last states (1, tokens, hidden size) of a row of segments, and (segments + 1,) where each begins."""
+    device = ids.device
+    starts = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=device)
+    output = getattr(model, model.base_model_prefix)(
+        input_ids=ids,
         # Four dimensions: transformers takes it as a finished mask and builds none; the attention ignores it.
         attention_mask=torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device),
         position_ids=torch.cat([torch.arange(n, device=device) for n in lengths]).unsqueeze(0),
         segment_lengths=lengths,
         segment_starts=starts,
         **kwargs,
-    ).last_hidden_state
-    with torch.autocast(device.type, enabled=False):  # under mixed precision the head still computes in its own
-        rewards = self.score(hidden[0, starts[1:] - 1].to(next(self.score.parameters()).dtype))
-    return SequenceClassifierOutputWithPast(logits=rewards)
+    )
+    return output.last_hidden_state, starts
 
 
 def _cut_short(model: PreTrainedModel, layer: Any, head: torch.nn.Linear) -> None:

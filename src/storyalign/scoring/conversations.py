@@ -22,9 +22,6 @@ _REMEMBERED = 1024  # outcomes kept for equal conversations further on
 Outcome = float | str
 """A reward, which may be NaN or infinite, or the reason why there is none."""
 
-Forward = Callable[[list[torch.Tensor]], list[Outcome]]
-"""Token ids of some conversations -> one outcome each."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -33,6 +30,8 @@ class Prepared:
     request: Request
     ids: torch.Tensor
     """Token ids, as many as the model reads; none where even cutting cannot make the story fit."""
+    story: tuple[int, int]
+    """First token of the story, and the one after its last."""
     n_tokens: int
     truncated: bool
 
@@ -40,6 +39,10 @@ class Prepared:
     def key(self) -> bytes:
         """What tells conversations apart; empty where there is nothing to score."""
         return hashlib.blake2b(self.ids.numpy().tobytes(), digest_size=16).digest() if self.ids.numel() else b""
+
+
+Forward = Callable[[list[Prepared]], list[Outcome]]
+"""Some conversations -> one outcome each."""
 
 
 class Conversations:
@@ -100,7 +103,7 @@ class Conversations:
         # Conversations of equal tokens get one and the same outcome: noise breaks no tie.
         memo: dict[bytes, Outcome] = {}
         for batch in plan_batches(self._prepare(requests), lambda item: item.ids.numel(), budget=budget):
-            new = {item.key: item.ids for item in batch if item.key and item.key not in memo}
+            new = {item.key: item for item in batch if item.key and item.key not in memo}
             memo.update(zip(new, forward(list(new.values())), strict=True))
             yield [self._row(item, memo.get(item.key), scorer) for item in batch]
             for key in list(islice(memo, max(0, len(memo) - _REMEMBERED))):
@@ -123,14 +126,14 @@ class Conversations:
     def _fit(self, request: Request, whole: Conversation) -> Prepared:
         n_tokens, limit = len(whole), self.max_length or len(whole)
         if n_tokens <= limit:
-            return Prepared(request, torch.tensor(whole.ids), n_tokens, False)
+            return _prepared(request, whole, n_tokens, False)
         if self.truncate is None:
             where = f"{request.id}[{request.candidate}]" if request.id else f"story {request.candidate + 1}"
             raise TooLongError(f"{where}: {n_tokens} tokens are more than {limit}; give --truncate, or a shorter story")
         try:
-            return Prepared(request, torch.tensor(cut(whole, limit, self.truncate).ids), n_tokens, True)
+            return _prepared(request, cut(whole, limit, self.truncate), n_tokens, True)
         except TooLongError:
-            return Prepared(request, torch.empty(0, dtype=torch.long), n_tokens, False)
+            return Prepared(request, torch.empty(0, dtype=torch.long), (0, 0), n_tokens, False)
 
     def _row(self, item: Prepared, outcome: Outcome | None, scorer: str) -> Reward:
         request = item.request
@@ -152,6 +155,12 @@ class Conversations:
             row_signature(scorer, request.prompt, request.story),
             detail,
         )
+
+
+def _prepared(request: Request, conversation: Conversation, n_tokens: int, truncated: bool) -> Prepared:
+    first = len(conversation.before)
+    span = (first, first + len(conversation.story))
+    return Prepared(request, torch.tensor(conversation.ids), span, n_tokens, truncated)
 
 
 def _chunks(items: Iterable[Request], size: int) -> Iterator[list[Request]]:

@@ -14,9 +14,10 @@ from storyalign.errors import ModelError, RecipeError
 from storyalign.models.chat import Keep, render_many, template_digest
 from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import DType, RewardModel, load_reward_model
+from storyalign.models.mean_pooling import pooled_rewards
 from storyalign.models.packed import enable, one_by_one, packed_rewards
 from storyalign.records import Reward
-from storyalign.scoring.conversations import Conversations, Outcome
+from storyalign.scoring.conversations import Conversations, Outcome, Prepared
 from storyalign.scoring.reward_heads import reward_of, reward_token
 from storyalign.scoring.reward_store import Request
 from storyalign.text import digest
@@ -56,7 +57,7 @@ class RewardModelScorer:
             )
         self.loaded, self.name = loaded, loaded.name
         self.max_length = max_length or loaded.max_length
-        self.packed = enable(loaded.model)
+        self.packed = enable(loaded.model, all_states=loaded.pooled)
         self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if self._device.type == "cpu" else GPU_BATCH_TOKENS)
         suffix = reward_token(loaded.model.config)
         self._conversations = Conversations(loaded.tokenizer, self.max_length, truncate, suffix)
@@ -128,22 +129,24 @@ class RewardModelScorer:
     def _device(self) -> torch.device:
         return next(self.loaded.model.parameters()).device
 
-    def _forward(self, segments: list[torch.Tensor]) -> list[Outcome]:
-        """Return one reward a segment; a reason for one that does not fit into the device's memory even alone."""
+    def _forward(self, items: list[Prepared]) -> list[Outcome]:
+        """Return one reward each; a reason for one that does not fit into the device's memory even alone."""
         try:
-            return self._run(segments)
+            return self._run(items)
         except torch.OutOfMemoryError:
-            if len(segments) == 1:
-                return [f"{segments[0].numel()} tokens are more than the memory of {self._device} holds"]
+            if len(items) == 1:
+                return [f"{items[0].ids.numel()} tokens are more than the memory of {self._device} holds"]
         torch.cuda.empty_cache()
-        half = len(segments) // 2
-        return self._forward(segments[:half]) + self._forward(segments[half:])
+        half = len(items) // 2
+        return self._forward(items[:half]) + self._forward(items[half:])
 
     @torch.inference_mode()
-    def _run(self, segments: list[torch.Tensor]) -> list[Outcome]:
-        if not segments:
+    def _run(self, items: list[Prepared]) -> list[Outcome]:
+        if not items:
             return []
-        model = self.loaded.model
+        model, segments = self.loaded.model, [item.ids for item in items]
+        if self.loaded.pooled:
+            return [float(r) for r in pooled_rewards(model, segments, [item.story for item in items]).tolist()]
         if self.packed:
             return [float(r) for r in packed_rewards(model, segments).tolist()]
         return [float(reward_of(output, self.name).float().item()) for output in one_by_one(model, segments)]

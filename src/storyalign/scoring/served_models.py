@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import orjson
-import torch
 from transformers import PreTrainedTokenizerBase
 
 from storyalign._version import __version__
@@ -20,7 +19,7 @@ from storyalign.errors import EndpointError, RecipeError
 from storyalign.models.chat import Keep, template_digest
 from storyalign.models.loading import load_tokenizer
 from storyalign.records import Reward
-from storyalign.scoring.conversations import Conversations, Outcome
+from storyalign.scoring.conversations import Conversations, Outcome, Prepared
 from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.systems import RewardSystem
@@ -125,19 +124,19 @@ class ServedModelScorer:
         length = served[self.name].get("max_model_len")
         return int(length) if length else None
 
-    def _forward(self, segments: list[torch.Tensor]) -> list[Outcome]:
+    def _forward(self, items: list[Prepared]) -> list[Outcome]:
         """Return one outcome a conversation; what the server refuses is found by halving."""
-        if not segments:
+        if not items:
             return []
-        inputs = [segment.tolist() for segment in segments]
+        inputs = [item.ids.tolist() for item in items]
         body = {"model": self.name, "task": "classify", "use_activation": False, "input": inputs}
         answer = self._answer("POST", "/pooling", body)
         if answer.status_code in _REFUSED:
-            if len(segments) == 1:
+            if len(items) == 1:
                 return [f"the server refused it: HTTP {answer.status_code}: {_said(answer)}"]
-            half = len(segments) // 2
-            return self._forward(segments[:half]) + self._forward(segments[half:])
-        return self._read(answer, len(segments))
+            half = len(items) // 2
+            return self._forward(items[:half]) + self._forward(items[half:])
+        return self._read(answer, len(items))
 
     def _read(self, answer: httpx.Response, count: int) -> list[Outcome]:
         try:

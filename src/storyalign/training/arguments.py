@@ -22,6 +22,7 @@ from storyalign.training.pairs import PairSource
 
 OVER_LENGTH = ("error", "drop", "truncate")
 KEEP = ("head", "tail", "middle")
+METHODS = ("fine_tuning", "pooled")
 
 
 @dataclass
@@ -54,6 +55,25 @@ class TrainingRecipe(RewardConfig):
     max_lost_share: float = field(
         default=0.05,
         metadata={"help": "Stop before the first step if a larger share of pairs is cut or dropped."},
+    )
+    method: str = field(
+        default="fine_tuning",
+        metadata={
+            "help": "fine_tuning, or pooled: the base stays as it is, and a convex head is fitted on the mean of each "
+            "story's token states.",
+            "choices": METHODS,
+        },
+    )
+    pooled_layers: list[int] = field(
+        default_factory=list,
+        metadata={"help": "With pooled: the layers to choose from by cross-validation, from 1. Default: the last one."},
+    )
+    pooled_l2: list[float] = field(
+        default_factory=lambda: [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        metadata={"help": "With pooled: the l2 penalties to choose from by cross-validation."},
+    )
+    pooled_folds: int = field(
+        default=5, metadata={"help": "With pooled: folds over the premises of the training pairs."}
     )
     keep_layers: int = field(
         default=0,
@@ -118,6 +138,11 @@ class TrainingRecipe(RewardConfig):
             raise RecipeError("output_dir is missing; name the folder of the finished model with --output_dir DIR")
         one_of("over_length", self.over_length, OVER_LENGTH)
         one_of("truncate", self.truncate, KEEP)
+        one_of("method", self.method, METHODS)
+        if self.pooled_folds < 2:
+            raise RecipeError(f"pooled_folds is {self.pooled_folds}; expected 2 or more")
+        if not self.pooled_l2 or min(self.pooled_l2) <= 0:
+            raise RecipeError(f"pooled_l2 is {self.pooled_l2}; expected one or more numbers above 0")
         between("max_lost_share", self.max_lost_share, 0.0, 1.0)
         between("label_smoothing_factor", self.label_smoothing_factor, 0.0, 0.5)
         for name in ("keep_layers", "freeze_layers", "engagement_margin"):

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from storyalign.files import write_json, write_text
+from storyalign.files import atomic_folder, write_json, write_text
+from storyalign.models.loading import RewardModel
 from storyalign.training.arguments import DataRecipe, ModelRecipe, Recipe, TrainingRecipe
 from storyalign.training.checkpoints import RECORD_FILE, room_on_disk
 
 if TYPE_CHECKING:
+    from storyalign.training.pooled import PooledModel
     from storyalign.training.trainer import StoryRewardTrainer
 
 RECIPE_FILE = "recipe.yaml"
@@ -60,6 +62,20 @@ def save_finished(trainer: StoryRewardTrainer, recipe: Recipe, record: Mapping[s
             write_json(partial / RECORD_FILE, dict(record))
             _move_into(partial, target)
     trainer.accelerator.wait_for_everyone()
+    return target
+
+
+def save_pooled_model(model: PooledModel, base: RewardModel, recipe: Recipe, record: Mapping[str, Any]) -> Path:
+    """Save a frozen base with its convex head, the resolved recipe and the record of the run; return the folder."""
+    from storyalign.models.mean_pooling import save_pooled
+
+    target = Path(str(recipe.training.output_dir))
+    with atomic_folder(target) as partial, room_on_disk(partial, "and run the same command again"):
+        save_pooled(partial, base.model, base.tokenizer, model.weight, model.bias)
+        write_text(partial / RECIPE_FILE, resolved_yaml(recipe))
+        write_json(partial / RECORD_FILE, dict(record))
+        for path in partial.rglob("*.safetensors"):
+            path.chmod(0o644)  # safetensors writes files that nobody else may read
     return target
 
 

@@ -74,7 +74,7 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
     keep_lower(loaded.model, training.keep_layers)
     if training.use_liger_kernel:
         use_liger(loaded.model, training)
-    enable(loaded.model)
+    enable(loaded.model, all_states=training.method == "pooled")
     freeze(loaded.model, training.freeze_layers)
     return loaded
 

@@ -22,11 +22,19 @@ _LIBRARIES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets")
 
 
 def training_record(
-    recipe: Recipe, base: RewardModel, data: TrainingData, trainer: StoryRewardTrainer, fingerprint: str, weights: str
+    recipe: Recipe, base: RewardModel, data: TrainingData, run: dict[str, Any], fingerprint: str, weights: str
 ) -> dict[str, Any]:
-    """Collect the facts of a run as plain values; ``weights`` is the digest of the base model's folder."""
+    """Return the facts of a run as plain values.
+
+    Args:
+        recipe: what was asked for.
+        base: the model that was trained further.
+        data: the pairs.
+        run: how it was trained and with what figures: of ``fine_tuning_run`` or ``pooled.fit``.
+        fingerprint: of the run.
+        weights: digest of the base model's folder.
+    """
     training = recipe.training
-    history, ran = trainer.state.log_history, trainer.execution
     return {
         "fingerprint": fingerprint,
         "base": {
@@ -51,6 +59,19 @@ def training_record(
             "left_out_to_balance_length": data.left_out,
             "pairs_per_epoch": len(data.train),
         },
+        **run,
+        "versions": {
+            "storyalign": __version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in _LIBRARIES},
+        },
+    }
+
+
+def fine_tuning_run(recipe: Recipe, trainer: StoryRewardTrainer) -> dict[str, Any]:
+    """Return how a model was fine-tuned and with what figures."""
+    training, history, ran = recipe.training, trainer.state.log_history, trainer.execution
+    return {
         "run": {
             "steps": trainer.state.global_step,
             "epochs": trainer.state.epoch,
@@ -75,11 +96,6 @@ def training_record(
             name.removeprefix("eval_"): value
             for name, value in next((row for row in reversed(history) if "eval_loss" in row), {}).items()
             if name.startswith("eval_")
-        },
-        "versions": {
-            "storyalign": __version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _LIBRARIES},
         },
     }
 

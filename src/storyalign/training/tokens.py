@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OverLength = Literal["error", "drop", "truncate"]
 Fate = Literal["kept", "cut", "dropped"]
 
-_FORMAT = "4"
+_FORMAT = "5"
 """Part of the cache key: changes when the columns or the meaning of the cached tokens change."""
 
 
@@ -37,9 +37,9 @@ class TokenPairs(NamedTuple):
 
     source: PairSource
     rows: Dataset
-    """Columns: chosen_ids, rejected_ids, n_tokens (both together), premise (a digest), construction, engagement_ratio,
-    id, fate, longest (tokens of the longer conversation before any cut). Dropped pairs are still in it, with empty ids,
-    so that they can be counted."""
+    """Columns: chosen_ids, rejected_ids, n_before and n_after (tokens around each story), n_tokens (both together),
+    premise (a digest), construction, engagement_ratio, id, fate, longest (tokens of the longer conversation before any
+    cut). Dropped pairs are still in it, with empty ids, so that they can be counted."""
 
 
 def tokenize_pairs(
@@ -97,6 +97,8 @@ def _features() -> Features:
         {
             "chosen_ids": Sequence(Value("int32")),
             "rejected_ids": Sequence(Value("int32")),
+            "n_before": Value("int32"),
+            "n_after": Value("int32"),
             "n_tokens": Value("int32"),
             "premise": Value("string"),
             "construction": Value("string"),
@@ -120,6 +122,8 @@ def _tokenize(
         row = {
             "chosen_ids": ids[0],
             "rejected_ids": ids[1],
+            "n_before": len(chosen.before),
+            "n_after": len(chosen.after),
             "n_tokens": len(ids[0]) + len(ids[1]),
             "premise": digest(pair.prompt)[:16],
             "construction": pair.construction,

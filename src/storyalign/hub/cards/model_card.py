@@ -80,6 +80,7 @@ def render_model_card(folder: Path, results: Path | None = None) -> str:
         results=None if results is None else _results(folder, results),
         writers=_writers(data["train"]),
         percent=percent,
+        interval=interval,
         validation_interval=_validation_interval(record["validation"]),
         recipe=_portable((folder / RECIPE_FILE).read_text(encoding="utf-8")),
         weights_note=None
@@ -103,14 +104,21 @@ def _front_matter(record: Mapping[str, Any], sample: bool) -> ModelCardData:
     from huggingface_hub import ModelCardData
 
     base, license_ = base_and_license(record["base"])
+    pooled = record["run"].get("method") == "pooled"
     places = [_place(train["path"]) for train in record["data"]["train"]]
     return ModelCardData(
         base_model=base,
         datasets=[place for place in places if _HUB_ID.fullmatch(place)] or None,
         license=license_,
-        library_name="transformers",
-        pipeline_tag="text-classification",
-        tags=["storyalign", "reward-model", "story-generation", "trl", *(["synthetic"] if sample else [])],
+        library_name="sentence-transformers" if pooled else "transformers",
+        pipeline_tag="text-ranking" if pooled else "text-classification",
+        tags=[
+            "storyalign",
+            "reward-model",
+            "story-generation",
+            *([] if pooled else ["trl"]),
+            *(["synthetic"] if sample else []),
+        ],
     )
 
 
