@@ -106,19 +106,14 @@ def _front_matter(record: Mapping[str, Any], sample: bool) -> ModelCardData:
     base, license_ = base_and_license(record["base"])
     pooled = record["run"].get("method") == "pooled"
     places = [_place(train["path"]) for train in record["data"]["train"]]
+    tags = ["storyalign", "reward-model", "story-generation", *([] if pooled else ["trl"])]
     return ModelCardData(
         base_model=base,
         datasets=[place for place in places if _HUB_ID.fullmatch(place)] or None,
         license=license_,
         library_name="sentence-transformers" if pooled else "transformers",
         pipeline_tag="text-ranking" if pooled else "text-classification",
-        tags=[
-            "storyalign",
-            "reward-model",
-            "story-generation",
-            *([] if pooled else ["trl"]),
-            *(["synthetic"] if sample else []),
-        ],
+        tags=[*tags, *(["synthetic"] if sample else [])],
     )
 
 
