@@ -166,10 +166,10 @@ def test_a_full_device_halves_the_batch_and_names_what_does_not_fit_alone(folder
     expected = scorer.rank(PREMISE, STORIES)
     real = scorer._run
 
-    def small_device(segments):
-        if sum(s.numel() for s in segments) > 300:
+    def small_device(items):
+        if sum(item.ids.numel() for item in items) > 300:
             raise torch.OutOfMemoryError("no more")
-        return real(segments)
+        return real(items)
 
     monkeypatch.setattr(scorer, "_run", small_device)
     rows = scorer(PREMISE, STORIES)
