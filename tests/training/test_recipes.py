@@ -41,7 +41,14 @@ def test_two_steps_of_each_recipe(recipe: Path, tmp_path: Path, monkeypatch: pyt
     constructions = ["back_generation", "rewriting", "guided_continuation", "llm_pairs"]
     make_folder(tmp_path / "story_preferences", constructions)
     overrides = [] if options.get("method") != "pooled" else ["--pooled_layers", "1", "2"]
-    overrides += ["--model_name_or_path", str(base), "--max_steps", "2", "--output_dir", str(tmp_path / "out" / "model")]
+    overrides += [
+        "--model_name_or_path",
+        str(base),
+        "--max_steps",
+        "2",
+        "--output_dir",
+        str(tmp_path / "out" / "model"),
+    ]
     if "datasets" in options:
         path = tmp_path / "r.yaml"
         write_pairs(tmp_path / "size_pairs.jsonl", 6, construction="llm_pairs", seed=7000)
