@@ -8,6 +8,7 @@ from fractions import Fraction
 from blind_choice import Tally
 from ranking_html import signed
 
+from storyalign.choices import ranked_highest
 from storyalign.records import Instance
 from storyalign.text import length_of
 from storyalign.web.story_html import name, story_block, text
@@ -114,13 +115,13 @@ def _answer(instance: Instance, order: Sequence[int], picked: int | None) -> str
 def _verdicts(instance: Instance, order: Sequence[int], rewards: Mapping[str, Sequence[float | None]]) -> str:
     items = []
     for scorer, own in rewards.items():
-        known = [r for r in own if r is not None]
-        if len(known) < len(own):
+        highest = ranked_highest(own)
+        if not highest:
             items.append(f"<li>{name(scorer)} has no reward for one of them.</li>")
             continue
-        tops = [letter(order.index(i)) for i, reward in enumerate(own) if reward == max(known)]
-        mark = "right" if tops == [letter(order.index(0))] else "wrong" if own[0] != max(known) else "a tie"
-        items.append(f"<li>{name(scorer)} prefers {' and '.join(sorted(tops))}: {mark}.</li>")
+        tops = " and ".join(sorted(letter(order.index(place)) for place in highest))
+        mark = "right" if highest == (0,) else "a tie" if 0 in highest else "wrong"
+        items.append(f"<li>{name(scorer)} ranks {tops} highest: {mark}.</li>")
     return f'<ul class="sa-verdicts">{"".join(items)}</ul>' if items else ""
 
 

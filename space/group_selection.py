@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from storyalign.choices import margin
 from storyalign.records import Instance
 
 Rewards = Mapping[str, Sequence[float | None]]
@@ -39,20 +40,9 @@ def select(instances: Sequence[Instance], wish: Wish) -> list[int]:
     ]
     rewards = wish.hardest_for
     if rewards is not None:
-        found.sort(key=lambda place: margin(rewards.get(instances[place].id)))
+        margins = {i.id: margin(own) for i in instances if (own := rewards.get(i.id))}
+        found.sort(key=lambda place: math.inf if (own := margins.get(instances[place].id)) is None else own)
     return found
-
-
-def margin(rewards: Sequence[float | None] | None) -> float:
-    """Return the chosen story's reward minus the best other one; infinity where a reward is missing.
-
-    >>> margin([1.0, 0.5, 2.0])
-    -1.0
-    """
-    if rewards is None or any(reward is None for reward in rewards):
-        return math.inf
-    chosen, *others = [float(reward) for reward in rewards if reward is not None]
-    return chosen - max(others)
 
 
 def names_in(instances: Sequence[Instance], field: str) -> list[str]:

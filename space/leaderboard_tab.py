@@ -1,4 +1,4 @@
-"""The third tab: who prefers the preferred story how often, and whether two scorers really differ."""
+"""The third tab: who ranks the preferred story highest how often, and whether two scorers really differ."""
 
 from __future__ import annotations
 

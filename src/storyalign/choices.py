@@ -1,14 +1,17 @@
-"""What a scorer prefers in one group of stories: the highest reward, whoever shares it."""
+"""What a scorer ranks highest in one group of stories, whoever shares the place, and by how much.
+
+The story that readers preferred is the chosen one, the first of its group; a scorer is right where it alone is highest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-def preferred(rewards: Sequence[float | None]) -> tuple[int, ...]:
+def ranked_highest(rewards: Sequence[float | None]) -> tuple[int, ...]:
     """Return the places of the stories that share the highest reward; none where a reward is missing.
 
-    >>> preferred([0.1, 0.7, 0.7]), preferred([0.1, None])
+    >>> ranked_highest([0.1, 0.7, 0.7]), ranked_highest([0.1, None])
     ((1, 2), ())
     """
     known = [reward for reward in rewards if reward is not None]

@@ -116,7 +116,7 @@ def test_margins_and_hardest_groups():
     rewards = {"g-000": [1, 0, 0, 0], "g-001": [0, 1, 3, 2], "g-002": [0, 0, 1, 0], "g-003": [1, None, 2, 0]}
     scored = scored_set("m", items, lambda i, c: rewards[i.id][c])
     assert margins(scored, items) == {"g-000": 1, "g-001": -3, "g-002": -1}
-    assert [(m.instance.id, m.preferred, m.margin) for m in hardest(scored, items)] == [
+    assert [(m.instance.id, m.highest, m.margin) for m in hardest(scored, items)] == [
         ("g-001", 2, -3),
         ("g-002", 2, -1),
     ]

@@ -9,11 +9,12 @@ from blind_choice import Tally, count_answer, count_scorers, deal
 from choice_book import ChoiceBook, choice_book_of
 from explore_tab import BLIND, HARDEST, OPEN, STORED, ExploreTab, Walk
 from group_html import blind_html, open_html, tally_html
-from group_selection import Wish, margin, select, writers_in
+from group_selection import Wish, select, writers_in
 from group_sources import VisitorSets, menu, operator_sets
 from story_scorer import OneAtATime
 from visitor_limits import InputRefused
 
+from storyalign.choices import margin
 from storyalign.preferences.sample import sample_instances
 from tests.support.fake_scorer import FakeScorer
 from tests.support.space_groups import GROUPS, REWARDS, instance, small_set
@@ -39,7 +40,7 @@ def test_selects_and_orders(wish, places):
 
 
 def test_a_missing_reward_gives_no_margin():
-    assert margin([1.0, None]) == margin(None) == float("inf")
+    assert margin([1.0, None]) is None and margin([1.0, 0.5, 2.0]) == -1.0
 
 
 def test_writers_come_once_each():
@@ -83,9 +84,9 @@ def test_the_answer_names_writers_scorers_and_ties():
     rewards = {"x": [1.0, 1.0, 0.0, 0.0], "y": [0.0, 2.0, 1.0, 1.0], "z": [None, 1.0, 1.0, 1.0], "w": [3.0, 1, 1, 1]}
     page = open_html(GROUPS[0], (2, 0, 1, 3), rewards, picked=1)
     assert "You picked C. The preferred story is <strong>B</strong>." in page
-    assert "<bdi>x</bdi> prefers B and C: a tie." in page
-    assert "<bdi>y</bdi> prefers C: wrong." in page
-    assert "<bdi>w</bdi> prefers B: right." in page
+    assert "<bdi>x</bdi> ranks B and C highest: a tie." in page
+    assert "<bdi>y</bdi> ranks C highest: wrong." in page
+    assert "<bdi>w</bdi> ranks B highest: right." in page
     assert "<bdi>z</bdi> has no reward for one of them." in page
     assert "by <bdi>human</bdi>" in page
 

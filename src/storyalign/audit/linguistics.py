@@ -16,7 +16,7 @@ import numpy as np
 from storyalign.audit.reward_bias import GroupRewards
 from storyalign.audit.story_language import StoryLanguage, story_language
 from storyalign.bootstrap import MIN_PREMISES, Floats, excludes_zero, percentile_interval, premise_totals
-from storyalign.choices import preferred
+from storyalign.choices import ranked_highest
 from storyalign.corpus.story_groups import StoryGroup
 from storyalign.records import Instance
 from storyalign.tables import NO_FIGURE, Table, bounds, figure, label, points, story_count
@@ -100,7 +100,7 @@ def scorer_selections(name: str, instances: Sequence[Instance], rewards: GroupRe
     chosen: dict[Kind, list[Picked]] = {"all": [], "right": [], "wrong": []}
     n_unscored = 0
     for item in instances:
-        top = preferred(rewards[item.id])
+        top = ranked_highest(rewards[item.id])
         n_unscored += not top
         for place in top:
             picked = Picked(item.prompt, item.stories[place], item.language, 1 / len(top))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from storyalign.choices import preferred
+from storyalign.choices import ranked_highest
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.evaluation.head_to_head import Orders, Share, share_of, shown
 from storyalign.evaluation.scored_sets import ScoredSet
@@ -67,7 +67,7 @@ def best_of_n(scorer: Scorer, premise: str, stories: Sequence[str]) -> Choice:
 def choose(premise: str, stories: Sequence[str], rewards: Sequence[float | None]) -> Choice:
     """Choose by rewards that are there already; see ``best_of_n``."""
     unscored = tuple(place for place, reward in enumerate(rewards) if reward is None)
-    tied = preferred(rewards)
+    tied = ranked_highest(rewards)
     chosen = min(tied, key=lambda place: digest("draw between equal rewards", premise, stories[place]), default=None)
     return Choice(chosen, tuple(rewards), tied, unscored)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from storyalign.accuracy import DIMENSIONS, chosen_places, credit
 from storyalign.bootstrap import MIN_PREMISES, bootstrap_interval, excludes_zero
-from storyalign.choices import preferred
+from storyalign.choices import ranked_highest
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.scored_sets import ScoredSet
@@ -177,5 +177,5 @@ def _compare(evaluation_set: EvaluationSet, a: ScoredSet, b: ScoredSet, tie_poli
 
 def _same_top(rewards_a: Sequence[float | None], rewards_b: Sequence[float | None]) -> float:
     """Return the chance that both prefer the same story, when each draws from those it ranks highest."""
-    top_a, top_b = preferred(rewards_a), preferred(rewards_b)
+    top_a, top_b = ranked_highest(rewards_a), ranked_highest(rewards_b)
     return len({*top_a} & {*top_b}) / (len(top_a) * len(top_b))

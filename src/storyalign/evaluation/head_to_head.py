@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from storyalign.bootstrap import Floats, share_interval
-from storyalign.choices import preferred
+from storyalign.choices import ranked_highest
 from storyalign.errors import DataError, RecipeError
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.evaluation.significance import ALPHA, holm
@@ -228,7 +228,7 @@ def choice_shares(rewards: Sequence[float | None]) -> list[float] | None:
     >>> choice_shares([0.1, 0.7, 0.7]), choice_shares([0.1, None])
     ([0.0, 0.5, 0.5], None)
     """
-    top = preferred(rewards)
+    top = ranked_highest(rewards)
     return [(place in top) / len(top) for place in range(len(rewards))] if top else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from storyalign.choices import margin, preferred
+from storyalign.choices import margin, ranked_highest
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.records import Instance
 
@@ -14,10 +14,10 @@ class Miss(NamedTuple):
     """A group in which a rejected story got the highest reward."""
 
     instance: Instance
-    preferred: int
-    """The candidate that the scorer prefers, 1 or more."""
+    highest: int
+    """The candidate that the scorer ranks highest, 1 or more."""
     margin: float
-    """Reward of the chosen story minus reward of the preferred one, below 0."""
+    """Reward of the chosen story minus reward of that one, below 0."""
     rewards: list[float]
 
 
@@ -34,7 +34,7 @@ def hardest(scored: ScoredSet, instances: Sequence[Instance], most: int = 8) -> 
     return [
         Miss(
             i,
-            max(preferred(scored.rewards[i.id]), key=lambda place: i.stories[place]),
+            max(ranked_highest(scored.rewards[i.id]), key=lambda place: i.stories[place]),
             own[i.id],
             [float(reward) for reward in scored.rewards[i.id] if reward is not None],
         )
