@@ -10,6 +10,8 @@ from itertools import pairwise
 from story_facts import StoryFacts, story_facts
 from story_scorer import Scored
 
+from storyalign.text import same_text
+
 
 @dataclass(frozen=True, slots=True)
 class RankedStory:
@@ -128,7 +130,7 @@ def _height(scored: Scored) -> float:
 
 def _same_text(stories: Sequence[RankedStory]) -> list[str]:
     for story in stories:
-        same = [other.name for other in stories if other.text.strip() == story.text.strip()]
+        same = [other.name for other in stories if same_text(other.text) == same_text(story.text)]
         if len(same) > 1:
             return same
     return []

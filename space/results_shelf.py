@@ -18,7 +18,7 @@ import orjson
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.errors import DataError, HubError, StoryAlignError
 from storyalign.evaluation.results import evaluate_scorers
-from storyalign.evaluation.scored_sets import ScoredSet, null_scored_sets, read_scored_set
+from storyalign.evaluation.scored_sets import ScoredSet, null_scored_sets, read_scored_set, with_precisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _take_rewards(path: Path, sets: Sequence[EvaluationSet], verified: dict[str,
 
 
 def _board(evaluation_set: EvaluationSet, scored_sets: list[ScoredSet], report: Mapping[str, Any]) -> Board:
-    scored_sets = _different_names(scored_sets)
+    scored_sets = _different_names(with_precisions(scored_sets))
     chance: float | None
     if scored_sets and evaluation_set.has_gold:
         scored_sets += null_scored_sets(evaluation_set.instances)

@@ -11,6 +11,7 @@ from visitor_limits import InputRefused, Limits
 
 from storyalign.errors import RowError
 from storyalign.files import Line, read_jsonl
+from storyalign.text import same_text
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 
@@ -74,7 +75,7 @@ def _read_text(path: Path) -> str:
     if "\x00" in text or not text.strip():
         state = "is no text" if text.strip() else "is empty"
         raise InputRefused(f"{path.name} {state}. Drop a file with a story in it.")
-    return text.replace("\r\n", "\n").strip()
+    return same_text(text)
 
 
 def _read_rows(path: Path, limits: Limits) -> Dropped:

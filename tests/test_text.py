@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from storyalign.corpus.duplicates import comparable_words
-from storyalign.text import beyond_ascii, count_words, letters_key, text_key, words_key
+from storyalign.text import beyond_ascii, count_words, letters_key, same_text, text_key, words_key
 
 EAST = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
 AWKWARD = st.text(st.sampled_from("ab1_ -—“”.é海日ゟ\u3000\xa0\n\t\x1c\x85\u2028Я٣½𠀀😀,'\x00"), max_size=40)
@@ -32,6 +32,17 @@ def test_a_word_is_an_east_asian_character_or_a_run_without_spaces_that_holds_a_
 @given(st.one_of(AWKWARD, st.text(max_size=40)))
 def test_characters_beyond_ascii_keep_their_order(text: str) -> None:
     assert beyond_ascii(text) == "".join(character for character in text if ord(character) > 127)
+
+
+@settings(deadline=None)
+@given(st.one_of(AWKWARD, st.text(max_size=40)), st.text(st.sampled_from(" \n\r\t\x85\u3000\u200b\ufeff"), max_size=5))
+def test_the_form_that_scorers_read_is_one_form_and_keeps_the_words(text: str, around: str) -> None:
+    form = same_text(text)
+    assert same_text(form) == form and "\r" not in form
+    assert not form or not any(end.isspace() for end in (form[0], form[-1]))
+    assert same_text(around + unicodedata.normalize("NFD", text) + around) == form
+    kept = "".join(text.split()).strip("\u200b\u2060\ufeff")
+    assert unicodedata.normalize("NFD", "".join(form.split())) == unicodedata.normalize("NFD", kept)
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,32 @@ _ASCII = re.compile("[\x00-\x7f]+")
 _LOWER = bytes(range(128)).lower() + bytes(range(128, 256))
 _NO_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
 
+TEXT_RULE = "nfc-trimmed-lf"
+"""Name of what ``same_text`` does, part of every reward's signature; change it with the function."""
+
+_ENDS = (
+    " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+    "\u200b\u2060\ufeff"  # zero-width space, word joiner, byte order mark
+)
+
 UNKNOWN_LANGUAGE = "und"
 """ISO 639's code for an undetermined language; what a row has that names none."""
+
+
+def same_text(text: str) -> str:
+    r"""Return the one form in which models and judges read a premise or a story, whichever way it came in.
+
+    Line ends become ``\n``, the Unicode form NFC; white space, byte order marks and zero-width spaces at both ends go.
+    Nothing else changes.
+
+    >>> same_text("\ufeffA light.\r\nCafe\u0301.\n\n")
+    'A light.\nCafé.'
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.strip(_ENDS)
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def count_words(text: str) -> int:

@@ -209,6 +209,15 @@ def test_one_model_under_two_settings_is_told_apart_by_its_files(call, data, tmp
     assert code == 0 and f"same [{paths[0]}]" in out
 
 
+def test_one_model_in_two_precisions_is_told_apart_by_them(call, data, tmp_path):
+    paths = []
+    for name in ("fp32", "bf16"):
+        rows = rewards_rows(ITEMS, right_in(0.5, seed=ord(name[0])), name[0] * 64)
+        paths.append(write_rewards(tmp_path / f"{name}.jsonl", rows, name[0] * 64, model="same", dtype=name))
+    code, out, _ = call("compare", *paths, data)
+    assert code == 0 and "same (fp32)" in out and "same (bf16)" in out and ".jsonl]" not in out
+
+
 def test_brackets_in_names_are_no_markup(call, data, tmp_path):
     rows = rewards_rows(ITEMS, right_in(0.5), "m" * 64)
     path = write_rewards(tmp_path / "m.jsonl", rows, "m" * 64, model="[red]model[/red]")

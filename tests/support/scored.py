@@ -11,7 +11,8 @@ from pathlib import Path
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.evaluation.scored_sets import ScoredSet
 from storyalign.records import DIMENSIONS, SOURCES, Instance
-from storyalign.text import digest
+from storyalign.scoring.reward_store import row_signature
+from storyalign.text import TEXT_RULE, digest
 
 Reward = Callable[[Instance, int], float | None]
 
@@ -58,7 +59,7 @@ def rewards_rows(instances: list[Instance], reward: Reward, scorer: str, **chang
             "n_tokens": 10,
             "truncated": False,
             "status": "failed" if value is None else "scored",
-            "signature": digest(scorer, item.prompt, story),
+            "signature": row_signature(scorer, item.prompt, story),
             "detail": "no answer" if value is None else None,
             **changes,
         }
@@ -73,7 +74,7 @@ def write_rewards(
     """Write rows and the settings beside them, as a scoring run does."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
     path.write_text(text)
-    described = {"kind": "reward_model", "model": path.stem, "dtype": "fp32", **settings}
+    described = {"kind": "reward_model", "model": path.stem, "dtype": "fp32", "text_rule": TEXT_RULE, **settings}
     sidecar = {
         "sees_rivals": sees_rivals,
         "scorer": described,

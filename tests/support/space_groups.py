@@ -3,7 +3,8 @@
 from storyalign.corpus.evaluation_sets import EvaluationSet
 from storyalign.files import write_json, write_jsonl
 from storyalign.records import Instance, Reward
-from storyalign.text import digest
+from storyalign.scoring.reward_store import row_signature
+from storyalign.text import TEXT_RULE, digest
 
 
 def instance(number, dimension="coherence", source="human_llm", k=3, writer="human"):
@@ -37,7 +38,8 @@ def small_set():
 
 def write_rewards(folder, evaluation_set, name, reward):
     """Write a rewards file as `storyalign score` does; ``reward`` takes an instance and a candidate."""
-    settings = {"digest": digest("settings", name), "scorer": {"kind": "reward_model", "model": name, "dtype": "fp32"}}
+    scorer = {"kind": "reward_model", "model": name, "dtype": "fp32", "text_rule": TEXT_RULE}
+    settings = {"digest": digest("settings", name), "scorer": scorer}
     rows = [
         Reward(
             i.id,
@@ -46,7 +48,7 @@ def write_rewards(folder, evaluation_set, name, reward):
             10,
             False,
             "failed" if value is None else "scored",
-            digest(settings["digest"], i.prompt, story),
+            row_signature(settings["digest"], i.prompt, story),
         ).to_row()
         for i in evaluation_set.instances
         for c, story in enumerate(i.stories)

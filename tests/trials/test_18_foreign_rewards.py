@@ -9,7 +9,7 @@ import pytest
 from storyalign.errors import StoryAlignError
 from storyalign.evaluation.scored_sets import read_scored_set
 from storyalign.records import Instance
-from storyalign.text import digest
+from storyalign.scoring.reward_store import row_signature
 from tests.support.scored import evaluation_set, instance, rewards_rows, right_in, write_rewards
 
 ITEMS = [instance(n) for n in range(10)]
@@ -108,7 +108,7 @@ def test_a_judge_signs_the_whole_group(tmp_path):
     given = rows()
     for row in given:
         item = next(i for i in ITEMS if i.id == row["id"])
-        row["signature"] = digest(SCORER, item.prompt, item.stories[row["candidate"]], *item.stories)
+        row["signature"] = row_signature(SCORER, item.prompt, item.stories[row["candidate"]], item.stories)
     path = write_rewards(
         tmp_path / "r.jsonl", given, SCORER, kind="judge", mode="choose", model="gpt", sees_rivals=True
     )

@@ -16,7 +16,7 @@ from storyalign.cli.terminal import open_console
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import Reward
 from storyalign.scoring.options import DEFAULTS, FOR_MODELS, ScoringOptions
-from storyalign.text import count_words
+from storyalign.text import count_words, same_text
 
 MOST_STORIES = 1000
 
@@ -61,7 +61,7 @@ def rank(
     """Rank stories; the help text stands in ``register``."""
     if not 2 <= len(files) <= MOST_STORIES:
         raise RecipeError(f"rank takes 2 to {MOST_STORIES} stories, got {len(files)}")
-    if not premise.strip():
+    if not same_text(premise):
         raise RecipeError("--premise is empty; give the text that the stories were written for")
     stories = [_read_story(path) for path in files]
 
@@ -124,14 +124,14 @@ def _sigmoid(difference: float) -> float:
 
 def _read_story(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = same_text(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
-    if not text.strip():
+    if not text:
         raise DataError(f"{path}: the file is empty; leave it out")
-    return text.strip()
+    return text
 
 
 def _print(ranking: list[RankedStory]) -> None:

@@ -14,6 +14,7 @@ from storyalign.cli.outputs import keep_inputs
 from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import RecipeError
 from storyalign.scoring.options import DEFAULTS, ScoringOptions
+from storyalign.text import TEXT_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,9 +114,14 @@ def _prepare_judge(
 
 
 def _say_what_is_replaced(store: RewardStore, scorer: str) -> None:
-    before = store.settings()
-    if before is not None and before.get("digest") != scorer:
-        typer.echo(f"{store.path}: holds rewards of other settings; they are replaced when this run ends", err=True)
+    if before := store.settings():
+        other = None
+        if (before.get("scorer") or {}).get("text_rule") != TEXT_RULE:
+            other = f"texts that were read by another rule than {TEXT_RULE} (docs/rewards.md)"
+        elif before.get("digest") != scorer:
+            other = "other settings"
+        if other:
+            typer.echo(f"{store.path}: holds rewards of {other}; they are replaced when this run ends", err=True)
     if changed := store.changed_rows():
         typer.echo(
             f"{store.path}: {changed} rows were changed after they were written, or have no check; scored again",

@@ -21,7 +21,7 @@ from storyalign.errors import DataError
 from storyalign.files import read_jsonl
 from storyalign.records import Instance, Reward
 from storyalign.scoring.reward_store import row_signature
-from storyalign.text import digest
+from storyalign.text import TEXT_RULE, digest, same_text
 
 Kind = Literal["model", "judge", "null"]
 
@@ -86,7 +86,7 @@ def read_scored_set(
         seen.add((reward.id, reward.candidate))
         story = _story_of(reward, known, settings)
         if story is None:
-            raise line.error(_why_foreign(reward, known, evaluation_set.name))
+            raise line.error(_why_foreign(reward, known, evaluation_set.name, settings))
         if reward.id in rows:
             _put(reward, story, known[0][reward.id], rows[reward.id])
     if not seen:
@@ -111,11 +111,22 @@ def read_scored_sets(
 
 
 def with_distinct_names(scored_sets: list[ScoredSet], paths: list[str]) -> list[ScoredSet]:
-    """Name scorers after their files where two of them have one name, as one model under two settings has."""
-    names = [scored.name for scored in scored_sets]
+    """Name scorers of one name by their precision where that differs, and after their files where it does not."""
+    return _apart(with_precisions(scored_sets), [f"[{path}]" for path in paths])
+
+
+def with_precisions(scored_sets: list[ScoredSet]) -> list[ScoredSet]:
+    """Add the precision to the names of scorers that share a name and differ in it, such as ``model (bf16)``."""
+    return _apart(scored_sets, [f"({scored.settings.get('dtype')})" for scored in scored_sets])
+
+
+def _apart(scored_sets: list[ScoredSet], marks: list[str]) -> list[ScoredSet]:
+    marks_of: dict[str, set[str]] = {}
+    for scored, mark in zip(scored_sets, marks, strict=True):
+        marks_of.setdefault(scored.name, set()).add(mark)
     return [
-        replace(scored, name=f"{scored.name} [{path}]") if names.count(scored.name) > 1 else scored
-        for scored, path in zip(scored_sets, paths, strict=True)
+        replace(scored, name=f"{scored.name} {mark}") if len(marks_of[scored.name]) > 1 else scored
+        for scored, mark in zip(scored_sets, marks, strict=True)
     ]
 
 
@@ -172,9 +183,11 @@ def _story_of(reward: Reward, known: list[dict[str, Instance]], settings: Mappin
     return None
 
 
-def _why_foreign(reward: Reward, known: list[dict[str, Instance]], data: str) -> str:
+def _why_foreign(reward: Reward, known: list[dict[str, Instance]], data: str, settings: Mapping[str, Any]) -> str:
     if not any(reward.id in instances for instances in known):
         return f"{data} has no instance of this id; the rewards belong to other data"
+    if (settings.get("scorer") or {}).get("text_rule") != TEXT_RULE:
+        return f"the texts were read by another rule than {TEXT_RULE} (docs/rewards.md); {_AGAIN}"
     return (
         f"candidate {reward.candidate}: the signature fits no story of this group, or not this scorer; the story "
         f"changed, or another model, revision or setting made the row; {_AGAIN}"
@@ -183,7 +196,7 @@ def _why_foreign(reward: Reward, known: list[dict[str, Instance]], data: str) ->
 
 def _put(reward: Reward, story: str, instance: Instance, own: list[Reward | None]) -> None:
     """Put a row where its story stands; of equal stories, at its own place or the next free one."""
-    places = [c for c, text in enumerate(instance.stories) if text == story and own[c] is None]
+    places = [c for c, text in enumerate(instance.stories) if same_text(text) == same_text(story) and own[c] is None]
     if places:
         own[reward.candidate if reward.candidate in places else places[0]] = reward
 

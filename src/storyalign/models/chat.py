@@ -5,9 +5,9 @@ prompt that template adds. The template is rendered once per tokenizer, around t
 tokenised as a template, the two texts as plain text. So a story that holds ``<|im_end|>``, ``</think>`` or ``[INST]``
 cannot end its own turn, and templates that edit the assistant's text (Qwen3 removes reasoning from it) cannot touch it.
 
-For texts without such markers and without white space at their ends, the ids are those of
-``tokenizer.apply_chat_template``. A tokenizer without a template gets premise, blank line, story, end-of-text token; an
-encoder's gets its own pair of texts.
+Both texts are first put into the form of ``text.same_text``. For texts that have it and hold no such markers, the ids
+are those of ``tokenizer.apply_chat_template``. A tokenizer without a template gets premise, blank line, story,
+end-of-text token; an encoder's gets its own pair of texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from storyalign.errors import ModelError
 from storyalign.models.text_pairs import pair_frame
-from storyalign.text import digest
+from storyalign.text import TEXT_RULE, digest, same_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -71,6 +71,7 @@ def render_many(tokenizer: PreTrainedTokenizerBase, pairs: Sequence[tuple[str, s
         ModelError: the tokenizer's chat template cannot hold a user and an assistant turn.
     """
     frame = _frame(tokenizer)
+    pairs = [(same_text(prompt), same_text(story)) for prompt, story in pairs]
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     tokens = dict(zip(texts, frame.plain_ids(tokenizer, texts), strict=True))
     return [
@@ -105,10 +106,10 @@ def cut(conversation: Conversation, max_length: int, keep: Keep = "head") -> Con
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Hash what surrounds the texts: the three pieces of the template, as text and as token ids."""
+    """Hash what shapes the ids beside the texts: the template's three pieces, as text and ids, and the text rule."""
     frame = _frame(tokenizer)
     ids = (" ".join(map(str, part)) for part in (frame.opening, frame.middle, frame.closing))
-    return digest(*frame.pieces, *ids)
+    return digest(TEXT_RULE, *frame.pieces, *ids)
 
 
 def with_fixed_date(template: str, name: str) -> str:

@@ -15,6 +15,7 @@ from storyalign.models.batches import plan_batches
 from storyalign.models.chat import Conversation, Keep, TooLongError, cut, render_many
 from storyalign.records import Reward
 from storyalign.scoring.reward_store import Request, row_signature
+from storyalign.text import same_text
 
 _AT_ONCE = 64  # requests tokenised in one call
 _REMEMBERED = 1024  # outcomes kept for equal conversations further on
@@ -74,7 +75,7 @@ class Conversations:
             return
         # A token is at least one byte, so most stories need no tokenizer to be known to fit.
         margin = self.max_length - len(self._render([("", "")])[0]) - 8
-        doubtful = [r for r in requests if len(r.prompt.encode()) + len(r.story.encode()) > margin]
+        doubtful = [r for r in requests if _bytes(r.prompt) + _bytes(r.story) > margin]
         long = [
             (request, len(conversation))
             for chunk in _chunks(doubtful, _AT_ONCE)
@@ -161,6 +162,10 @@ def _prepared(request: Request, conversation: Conversation, n_tokens: int, trunc
     first = len(conversation.before)
     span = (first, first + len(conversation.story))
     return Prepared(request, torch.tensor(conversation.ids), span, n_tokens, truncated)
+
+
+def _bytes(text: str) -> int:
+    return len(same_text(text).encode())
 
 
 def _chunks(items: Iterable[Request], size: int) -> Iterator[list[Request]]:

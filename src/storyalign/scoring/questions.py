@@ -17,6 +17,7 @@ from storyalign.llm.prompts import (
 )
 from storyalign.llm.score_replies import parse_score
 from storyalign.scoring.voting import Mode, Order
+from storyalign.text import same_text
 
 _PROMPTS: Mapping[Mode, str] = {
     "rate": "rate_story",
@@ -35,6 +36,7 @@ def prompt_of(mode: Mode) -> Prompt:
 
 def question(mode: Mode, premise: str, stories: Sequence[str]) -> str:
     """Write the request for stories in the order in which they are shown; rating modes show one."""
+    premise, stories = same_text(premise), [same_text(story) for story in stories]
     if mode == "rate":
         return rating_request(premise, stories[0])
     if mode == "criteria":

@@ -24,7 +24,7 @@ import orjson
 from storyalign.errors import DataError, RowError
 from storyalign.files import Line, appending, atomic_path, cut_half_line, held, read_jsonl, write_json, writing
 from storyalign.records import BadRow, Instance, Reward, row_digest
-from storyalign.text import digest
+from storyalign.text import TEXT_RULE, digest, same_text
 
 
 class Request(NamedTuple):
@@ -56,8 +56,11 @@ def requests_of(instances: Iterable[Instance], *, with_rivals: bool = False) -> 
 
 
 def row_signature(scorer: str, prompt: str, story: str, rivals: Sequence[str] = ()) -> str:
-    """Hash everything that shaped one reward: the scorer's digest, the two texts, and the rivals where they count."""
-    return digest(scorer, prompt, story, *rivals)
+    """Hash everything that shaped one reward: the scorer's digest, the two texts, and the rivals where they count.
+
+    Texts count in the form of ``text.same_text``, as scorers read them.
+    """
+    return digest(scorer, TEXT_RULE, *map(same_text, (prompt, story, *rivals)))
 
 
 def checked_row(reward: Reward) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from storyalign.records import Instance, Reward
 from storyalign.scoring.processes import Processes
 from storyalign.scoring.reward_store import Counts, Request, RewardStore, requests_of
+from storyalign.text import TEXT_RULE
 
 
 class Scorer(Protocol):
@@ -78,7 +79,7 @@ def score_instances(
                 progress(rewards, sum(sizes[r.id, r.candidate] for r in rewards))
 
     processes.together(work)
-    settings: dict[str, Any] = {"scorer": scorer.signature, "data": data}
+    settings: dict[str, Any] = {"scorer": {**scorer.signature, "text_rule": TEXT_RULE}, "data": data}
     if scorer.sees_rivals:
         settings["sees_rivals"] = True
     if report := scorer.report(requests):

@@ -24,7 +24,7 @@ from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import DTYPES, DType
 from storyalign.records import Reward
 from storyalign.scoring.reward_store import Request, row_signature
-from storyalign.text import digest
+from storyalign.text import digest, same_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -85,6 +85,7 @@ class WritingQualityScorer:
         return {}
 
     def _paragraphs(self, story: str) -> list[list[int]]:
+        story = same_text(story)
         parts = [self._ids(line) for line in story.splitlines() if line.strip()]
         return [part for part in parts if part] or [self._ids(story) or [int(self.tokenizer.unk_token_id or 0)]]
 
