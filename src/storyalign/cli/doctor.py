@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from storyalign.cli.model_options import with_scoring_options
+from storyalign.cli.progress import ScoringProgress
 from storyalign.errors import EndpointError, RecipeError
 from storyalign.scoring.options import DEFAULTS, ScoringOptions, refuse_untaken
 
@@ -34,6 +36,8 @@ Examples:
   storyalign doctor runs/demo/model --data ./storyrmb
 
   storyalign doctor judge:GPT-4o --data ./storyrmb --mode pairwise
+
+  storyalign doctor runs/demo/model --sense
 """
 
 
@@ -47,6 +51,14 @@ def doctor(
         str, typer.Argument(help="A local folder, a Hub id, a name from recipes/scorers.yaml, or judge:NAME.")
     ],
     data: Annotated[str | None, typer.Option(help="The data that will be scored: a folder, a file, a Hub id.")] = None,
+    sense: Annotated[
+        bool,
+        typer.Option(
+            "--sense",
+            help="Ask instead whether MODEL (null:NAME too) prefers coherent drafts to shuffled words, halves, lists "
+            "and the like: 480 checks.",
+        ),
+    ] = False,
     options: ScoringOptions = DEFAULTS,
 ) -> None:
     """Examine a scorer; the help text stands in ``register``."""
@@ -55,6 +67,9 @@ def doctor(
     from storyalign.scoring.scorers import reads_paragraphs, terms_of
     from storyalign.scoring.systems import JudgeSystem, pinned, resolve
 
+    if sense:
+        _sense(model, options)
+        return
     system = resolve(model)
     refuse_untaken(options, [terms_of(model, system)])
     instances = load_evaluation_set(data, needs_gold=False).instances if data else []
@@ -85,6 +100,29 @@ def doctor(
     code = exit_code(findings)
     typer.echo(("sound", "works, with cautions", "has a fault; do not start the run")[code])
     raise typer.Exit(code)
+
+
+def _sense(model: str, options: ScoringOptions) -> None:
+    """Print the table of plain sense and what it warns of; never a failure."""
+    from storyalign.audit.null_scorers import NULL_SCORERS
+    from storyalign.cli.scorer_choice import NULL_PREFIX
+    from storyalign.cli.terminal import open_console, say, show
+    from storyalign.scoring import sense
+    from storyalign.scoring.scorers import open_scorer
+
+    console = open_console()
+    if model.startswith(NULL_PREFIX):
+        if (null := NULL_SCORERS.get(model.removeprefix(NULL_PREFIX))) is None:
+            raise RecipeError(f"{model}: no such null scorer; there are {', '.join(NULL_SCORERS)}")
+        outcomes = sense.ask_null(null)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            scorer = open_scorer(model, Path(folder) / "rewards.jsonl", options)
+            with ScoringProgress() as progress:
+                outcomes = sense.ask(scorer, progress)
+    show(console, sense.table_of(model, outcomes))
+    for line in sense.warnings(outcomes):
+        say(console, f"warning: {line}", style="yellow")
 
 
 def _judge(system: JudgeSystem, mode: Mode, instances: list[Instance]) -> Iterator[Finding]:
