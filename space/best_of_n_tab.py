@@ -63,7 +63,10 @@ def write_and_rank(
                 scored += scorer(premise, [draft.story])
             ranking = None
             if stories:
-                ranking = rank_stories(premise, names, stories, scored, scorer=scorer.name, signature=scorer.signature)
+                ranking = rank_stories(
+                    premise, names, stories, scored,
+                    scorer=scorer.name, signature=scorer.signature, learned_from=scorer.learned_from,
+                )  # fmt: skip
             yield ranking, come
 
 

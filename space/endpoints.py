@@ -39,6 +39,7 @@ class RankAnswer(TypedDict):
     warnings: list[str]
     scorer: str
     signature: str
+    learned_from: str
 
 
 def answer_of(ranking: Ranking, names: list[str]) -> RankAnswer:
@@ -61,6 +62,7 @@ def answer_of(ranking: Ranking, names: list[str]) -> RankAnswer:
         "warnings": list(ranking.warnings),
         "scorer": ranking.scorer,
         "signature": ranking.signature,
+        "learned_from": ranking.learned_from,
     }
 
 
@@ -77,7 +79,8 @@ def rank_endpoint(scorer: OneAtATime | None, limits: Limits, missing: str) -> Ca
         Returns:
             stories: best first, each with its place (equal rewards share one), its index in the request, its reward
                 (no unit; only differences count), and the probability that readers prefer it to the next one;
-                warnings: what to know before trusting the order; scorer and signature: which model said so.
+                warnings: what to know before trusting the order; scorer and signature: which model said so;
+                learned_from: what that model was trained on.
         """
         if scorer is None:
             raise refused(f"No model is loaded. {missing}")

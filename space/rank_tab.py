@@ -64,7 +64,10 @@ def rank_request(scorer: OneAtATime, limits: Limits, premise: str, stories: list
     tokens = scorer.tokens(premise, stories)
     check_tokens(tokens, scorer.seconds(tokens), limits)
     scored = scorer(premise, stories)
-    return rank_stories(premise, names, stories, scored, scorer=scorer.name, signature=scorer.signature)
+    return rank_stories(
+        premise, names, stories, scored,
+        scorer=scorer.name, signature=scorer.signature, learned_from=scorer.learned_from,
+    )  # fmt: skip
 
 
 def filled(boxes: Sequence[str | None], names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from story_facts import StoryFacts, story_facts
 from story_scorer import Scored
 
+from storyalign.scoring.ranking import length_warning, win_probability
 from storyalign.text import same_text
 
 
@@ -36,6 +36,8 @@ class Ranking:
     warnings: tuple[str, ...]
     scorer: str
     signature: str
+    learned_from: str = ""
+    """What the scorer learned from, in one sentence; empty where it does not say."""
 
     @property
     def placed(self) -> tuple[RankedStory, ...]:
@@ -51,6 +53,7 @@ def rank_stories(
     *,
     scorer: str,
     signature: str = "",
+    learned_from: str = "",
 ) -> Ranking:
     """Order stories by reward, highest first; stories with equal rewards keep the order in which they were given.
 
@@ -61,6 +64,7 @@ def rank_stories(
         scored: what the scorer said of each.
         scorer: the scorer's name.
         signature: digest of the scorer's settings, or nothing.
+        learned_from: what the scorer learned from, or nothing.
     """
     order = sorted(range(len(stories)), key=lambda i: (-_height(scored[i]), i))
     ranked: list[RankedStory] = []
@@ -73,15 +77,7 @@ def rank_stories(
         below = scored[order[position + 1]].reward if position + 1 < len(order) else None
         beats = None if reward is None or below is None else win_probability(reward, below)
         ranked.append(RankedStory(names[i], stories[i], scored[i], story_facts(stories[i]), place, beats))
-    return Ranking(premise, tuple(ranked), tuple(find_warnings(ranked)), scorer, signature)
-
-
-def win_probability(reward: float, other: float) -> float:
-    """Return the Bradley-Terry probability that the first story is preferred: the sigmoid of the difference."""
-    difference = reward - other
-    if difference < 0:
-        return 1.0 - win_probability(other, reward)
-    return 1.0 / (1.0 + math.exp(-difference))
+    return Ranking(premise, tuple(ranked), tuple(find_warnings(ranked)), scorer, signature, learned_from)
 
 
 def find_warnings(stories: Sequence[RankedStory]) -> list[str]:
@@ -95,33 +91,14 @@ def find_warnings(stories: Sequence[RankedStory]) -> list[str]:
         warnings.append(f"{_list(cut)} {verb} too long for the model, which read only part of it.")
     if tied_by_cut := _tied_by_cut(placed):
         warnings.append(f"{_list(tied_by_cut)} differ, but not in the part that was read: their tie means nothing.")
-    if direction := length_order(placed):
-        chance = f"1 in {math.factorial(len(placed)):,}"
-        warnings.append(
-            f"Sorting by length alone, {direction} first, gives this very order (by chance it would in {chance}). "
-            "Look at the texts before you trust it."
-        )
+    rewards = [story.scored.reward or 0.0 for story in placed]
+    if by_length := length_warning(rewards, [story.facts.words for story in placed]):
+        warnings.append(by_length)
     for story in stories:
         if story.facts.invisible:
             plural = "" if story.facts.invisible == 1 else "s"
             warnings.append(f"{story.name} holds {story.facts.invisible} invisible character{plural}.")
     return warnings
-
-
-def length_order(placed: Sequence[RankedStory]) -> str | None:
-    """Return ``longest`` or ``shortest`` where sorting by words alone gives the same order, else None.
-
-    Two stories are always in one of the two orders, so there only ``longest`` is worth a warning.
-    """
-    if len(placed) < 2 or len({story.place for story in placed}) < len(placed):
-        return None
-    words = [story.facts.words for story in placed]
-    neighbours = list(pairwise(words))
-    if all(above > below for above, below in neighbours):
-        return "longest"
-    if len(placed) > 2 and all(above < below for above, below in neighbours):
-        return "shortest"
-    return None
 
 
 def _height(scored: Scored) -> float:

@@ -44,6 +44,8 @@ class OneAtATime:
         self.name = shown_name(str(getattr(scorer, "name", "the model")))
         self.signature = str(getattr(scorer, "digest", ""))
         """Digest of everything that shapes a reward; empty where the scorer has none."""
+        self.learned_from = str(getattr(scorer, "learned_from", ""))
+        """What it learned from, in one sentence; empty where it does not say."""
         self._count = getattr(scorer, "tokens", None)
         self._pace: float | None = None
         """Seconds per token in the last request that the model answered."""

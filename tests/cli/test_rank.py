@@ -78,3 +78,28 @@ def test_one_story_is_no_ranking(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the sea", encoding="utf-8")
     done = storyalign("rank", "--model", str(tmp_path), "--premise", "p", str(tmp_path / "a.txt"))
     assert (done.returncode, done.stderr) == (2, "error: rank takes 2 to 1000 stories, got 1\n")
+
+
+def test_says_what_the_model_learned_from_and_where_length_alone_decides(tmp_path: Path) -> None:
+    model = tiny_model_folder(tmp_path / "runs" / "demo" / "model")
+    record = {"data": {"train": [{"path": "p", "pairs": 4, "chosen_writers": {"kit-author": 4}}]}}
+    (model / "training.json").write_text(json.dumps(record))
+    files = []
+    for name, text in (("a", "the sea"), ("b", "the sea was calm and rain fell"), ("c", "a keeper climbed again")):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+        files.append(f"{name}.txt")
+    command = [sys.executable, "-m", "storyalign", "rank", "--premise", "the sea", *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0] == "loading runs/demo/model"
+    assert "runs/demo/model: trained on the synthetic sample: not on readers' choices" in lines
+
+
+def test_no_model_is_named_and_the_demo_has_not_run(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("the sea", encoding="utf-8")
+    command = [sys.executable, "-m", "storyalign", "rank", "--premise", "p", "a.txt", "b.txt"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "no model is named" in done.stderr and "storyalign demo" in done.stderr

@@ -1,12 +1,13 @@
 import math
 
 import pytest
-from ranking import rank_stories, win_probability
+from ranking import rank_stories
 from ranking_html import ranking_html
 from story_scorer import OneAtATime, Scored, as_scored
 
 from storyalign.errors import ModelError
 from storyalign.records import Reward
+from storyalign.scoring.ranking import win_probability
 
 
 def ranked(stories, rewards, **options):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from storyalign.errors import RecipeError
 from storyalign.scoring.options import ScoringOptions
+
+DEMO_MODEL = Path("runs") / "demo" / "model"
 
 _DECLARED: dict[str, Any] = {
     "dtype": Annotated[str, typer.Option(help="Precision of a model that scores: fp32 or bf16.")],
@@ -57,3 +61,18 @@ def with_scoring_options(verb: Callable[..., None], *names: str) -> Callable[...
     called.__signature__ = inspect.Signature([*own, *asked])  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *asked)}
     return called
+
+
+def model_or_demo(model: str | None) -> str:
+    """Return the model that the user named, else the demo's where it stands.
+
+    Raises:
+        RecipeError: none is named, and the demo has not run here.
+    """
+    if model is not None:
+        return model
+    if not (DEMO_MODEL / "config.json").is_file():
+        raise RecipeError(
+            f"no model is named, and {DEMO_MODEL} is missing; name one, or run `storyalign demo` here first"
+        )
+    return str(DEMO_MODEL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -11,11 +10,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from storyalign.cli.model_options import with_scoring_options
+from storyalign.cli.model_options import model_or_demo, with_scoring_options
 from storyalign.cli.terminal import open_console
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import Reward
 from storyalign.scoring.options import DEFAULTS, FOR_MODELS, ScoringOptions
+from storyalign.scoring.ranking import length_warning, win_probability
 from storyalign.text import count_words, same_text
 
 MOST_STORIES = 1000
@@ -53,8 +53,11 @@ def register(app: typer.Typer) -> None:
 
 def rank(
     files: Annotated[list[Path], typer.Argument(help="Two or more stories, one a file.")],
-    model: Annotated[str, typer.Option(help="A reward model: a local folder, an adapter folder, or a Hub id.")],
     premise: Annotated[str, typer.Option(help="The premise that the stories were written for.")],
+    model: Annotated[
+        str | None,
+        typer.Option(help="A reward model: a local folder, an adapter folder, or a Hub id. [default: the demo's]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     options: ScoringOptions = DEFAULTS,
 ) -> None:
@@ -65,8 +68,11 @@ def rank(
         raise RecipeError("--premise is empty; give the text that the stories were written for")
     stories = [_read_story(path) for path in files]
 
+    model = model_or_demo(model)
+
     from storyalign.scoring.reward_models import load_scorer
 
+    typer.echo(f"loading {model}", err=True)
     scorer = load_scorer(
         model,
         revision=options.revision,
@@ -83,6 +89,10 @@ def rank(
         typer.echo(orjson.dumps([row._asdict() for row in ranking], option=orjson.OPT_INDENT_2).decode())
     else:
         _print(ranking)
+    placed = [(row.reward, row.words) for row in ranking if row.reward is not None]
+    if warning := length_warning([reward for reward, _ in placed], [words for _, words in placed]):
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(f"{model}: {scorer.learned_from}", err=True)
 
 
 def order(files: list[Path], stories: list[str], rewards: list[Reward]) -> list[RankedStory]:
@@ -100,7 +110,7 @@ def order(files: list[Path], stories: list[str], rewards: list[Reward]) -> list[
     ranking: list[RankedStory] = []
     for place, (file, story, row) in enumerate(rows, start=1):
         below = rows[place][2].reward if place < len(rows) else None
-        beats = None if row.reward is None or below is None else _sigmoid(row.reward - below)
+        beats = None if row.reward is None or below is None else win_probability(row.reward, below)
         tied = bool(ranking) and row.reward is not None and ranking[-1].reward == row.reward
         ranking.append(
             RankedStory(
@@ -115,11 +125,6 @@ def order(files: list[Path], stories: list[str], rewards: list[Reward]) -> list[
             )
         )
     return ranking
-
-
-def _sigmoid(difference: float) -> float:
-    # Rewards are sorted, so the difference is never negative and exp cannot overflow.
-    return 1.0 / (1.0 + math.exp(-difference))
 
 
 def _read_story(path: Path) -> str:
@@ -149,6 +154,3 @@ def _print(ranking: list[RankedStory]) -> None:
             Text(row.why_unscored or ("cut" if row.truncated else "")),
         )
     open_console().print(table)
-    by_length = sorted(ranking, key=lambda row: -row.words)
-    if len(ranking) > 2 and [row.file for row in by_length] == [row.file for row in ranking]:
-        typer.echo("Note: ordering these stories by length, longest first, gives the same ranking.")

@@ -272,6 +272,7 @@ def _notes(results: Results, named: int = 0) -> list[str]:
         f"Percent. Accuracy weighs every group the same, macro every dimension; {ties}. "
         f"Intervals: {interval_methods(results)}.",
         *(f"left out: {reason} ({n})" for reason, n in results.dropped.items()),
+        *(f"{r.name}: {r.settings['learned_from']}." for r in results.scorers if r.settings.get("learned_from")),
     ]
     for r in results.scorers:
         if r.n_unscored:

@@ -18,6 +18,7 @@ from storyalign.models.mean_pooling import pooled_rewards
 from storyalign.models.packed import enable, one_by_one, packed_rewards
 from storyalign.records import Reward
 from storyalign.scoring.conversations import Conversations, Outcome, Prepared
+from storyalign.scoring.learned_from import learned_from
 from storyalign.scoring.reward_heads import reward_of, reward_token
 from storyalign.scoring.reward_store import Request
 from storyalign.text import digest
@@ -73,8 +74,10 @@ class RewardModelScorer:
             "truncate": truncate,
             "storyalign": __version__,
         }
-        shaping = {key: value for key, value in self.signature.items() if key != "model"}  # a moved folder is no change
+        # A moved folder is no change, and what the weights learned from is in the weights.
+        shaping = {key: value for key, value in self.signature.items() if key != "model"}
         self.digest = digest(orjson.dumps(shaping, option=orjson.OPT_SORT_KEYS).decode())
+        self.learned_from = self.signature["learned_from"] = learned_from(loaded.folder)
 
     def __call__(self, premise: str, stories: Sequence[str]) -> list[Reward]:
         """Score a few stories for one premise; a story without a reward says why.
