@@ -105,9 +105,9 @@ def doctor(
 def _sense(model: str, options: ScoringOptions) -> None:
     """Print the table of plain sense and what it warns of; never a failure."""
     from storyalign.audit.null_scorers import NULL_SCORERS
-    from storyalign.cli.scorer_choice import NULL_PREFIX
     from storyalign.cli.terminal import open_console, say, show
     from storyalign.scoring import sense
+    from storyalign.scoring.options import NULL_PREFIX
     from storyalign.scoring.scorers import open_scorer
 
     console = open_console()

@@ -34,6 +34,8 @@ from storyalign.cli.import_steps import (
 )
 from storyalign.cli.open_import import import_open
 from storyalign.cli.outputs import keep_inputs
+from storyalign.cli.own_rewards import HELP as IMPORT_REWARDS
+from storyalign.cli.own_rewards import import_rewards
 from storyalign.corpus.tally import Tally
 from storyalign.errors import DataError, RecipeError
 
@@ -88,6 +90,7 @@ class Benchmarks(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
     imports.command("open")(import_open)
+    imports.command("rewards", help=IMPORT_REWARDS, no_args_is_help=True)(import_rewards)
     app.add_typer(imports, name="import")
 
 

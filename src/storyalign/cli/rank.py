@@ -70,12 +70,19 @@ def rank(
 
     model = model_or_demo(model)
 
+    from storyalign.scoring.systems import JudgeSystem, pinned, resolve
+
+    system = resolve(model)
+    if isinstance(system, JudgeSystem):
+        raise RecipeError(f"{model}: rank takes a reward model; for a judge, use storyalign best-of-n")
+    revision = pinned(system, options.revision, options.trust_remote_code)
+    typer.echo(f"loading {model}", err=True)
+
     from storyalign.scoring.reward_models import load_scorer
 
-    typer.echo(f"loading {model}", err=True)
     scorer = load_scorer(
-        model,
-        revision=options.revision,
+        system.model,
+        revision=revision,
         dtype=options.dtype,
         trust_remote_code=options.trust_remote_code,
         max_length=options.max_length,

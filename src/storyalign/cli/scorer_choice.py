@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from storyalign.cli.scoring_runs import FOLDER, rewards_of
 from storyalign.errors import RecipeError
+from storyalign.scoring.options import NULL_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from storyalign.corpus.evaluation_sets import EvaluationSet
     from storyalign.evaluation.scored_sets import ScoredSet
     from storyalign.scoring.options import ScoringOptions, Terms
-
-NULL_PREFIX = "null:"
 
 SCORERS_HELP = "Rewards files, models, judges (judge:NAME) or null scorers (null:longest), then the data."
 
@@ -99,6 +98,8 @@ def _terms_of(scorer: str, options: ScoringOptions) -> Terms:
     if scorer.endswith(".jsonl"):
         read_settings(Path(scorer))
         return Terms(scorer, frozenset(), "a rewards file is scored already")
+    if scorer.endswith((".csv", ".tsv", ".npy", ".json")):
+        raise RecipeError(f"{scorer}: not a rewards file; `storyalign import rewards {scorer} DATA` makes one of it")
     return check_ready(scorer, options)
 
 

@@ -164,7 +164,8 @@ def read_settings(path: Path) -> dict[str, Any]:
         settings = orjson.loads(sidecar.read_bytes())
     except FileNotFoundError:
         raise DataError(
-            f"{sidecar}: missing; it says which scorer made {path.name}, so keep it beside it, or score again"
+            f"{sidecar}: missing; it says which scorer made {path.name}, so keep it beside it, or score again; rewards"
+            " of your own come in by `storyalign import rewards`"
         ) from None
     except (OSError, orjson.JSONDecodeError) as error:
         raise DataError(f"{sidecar}: cannot be read ({error}); score again") from error

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from storyalign.models.chat import Keep
     from storyalign.models.loading import DType
 
+NULL_PREFIX = "null:"
+"""Opens the name of a null scorer, which reads nothing: ``null:longest``."""
+
 _CHOICES: dict[str, Sequence[str]] = {
     "dtype": ("fp32", "bf16"),
     "truncate": ("head", "tail", "middle"),

@@ -14,6 +14,7 @@ import yaml
 import storyalign
 from storyalign.errors import DataError, RecipeError
 from storyalign.llm.endpoint import Endpoint
+from storyalign.scoring.options import NULL_PREFIX
 from storyalign.scoring.voting import MODES, Mode
 from storyalign.settings import checked, from_entry
 
@@ -65,6 +66,11 @@ def resolve(model: str, *, own_file: Path | None = None) -> RewardSystem | Judge
         RecipeError: no such entry, or a broken one; the message names entries like it.
         DataError: the user's own file cannot be read.
     """
+    if model.startswith(NULL_PREFIX):
+        raise RecipeError(
+            f"{model}: a null scorer needs no scoring; name it in evaluate, compare, head-to-head, best-of-n,"
+            " linguistics or audit shortcuts"
+        )
     scorers = load_scorers(own_file)
     if model.startswith(JUDGE_PREFIX):
         return _judge(model.removeprefix(JUDGE_PREFIX), scorers["judges"])
