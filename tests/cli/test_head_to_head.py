@@ -9,8 +9,10 @@ import time
 import pytest
 
 from tests.cli.test_evaluate import call, data, rewards, write_data
+from tests.support.judging import shown_stories
 from tests.support.rows import write_rows
 from tests.support.scored import instance
+from tests.support.scripted_llm_server import scripted_server
 
 __all__ = ["call", "data", "rewards"]
 
@@ -49,6 +51,26 @@ def test_rankings_of_two_annotators(call, tmp_path):
     found = json.loads((tmp_path / "d.json").read_text())
     assert found["duels"][0]["n_lose"] == 4  # the chosen story is the longer one in each group
     assert "Krippendorff's alpha (ordinal)" in out and found["agreement"]["annotators"] == {"ann": 4, "bob": 4}
+
+
+def test_groups_in_which_a_judge_s_reply_cannot_be_read_are_not_met(call, tmp_path, monkeypatch):
+    items = [instance(n, size=2) for n in range(4)]  # the chosen story is the longer one
+    data = write_data(tmp_path / "d.jsonl", items)
+
+    def reply(body, _):
+        shown = shown_stories(body)
+        place = 1 + next(n for n, story in enumerate(shown) if "came home" in story)
+        return "They are both lovely." if "Story 3" in shown[0] else f'{{"best": {place}}}'
+
+    with scripted_server(reply) as server:
+        judges = {"mine": {"url": server.url, "model": "m", "mode": "choose", "tries": 1}}
+        (tmp_path / "own.yaml").write_text(json.dumps({"judges": judges}))
+        monkeypatch.setenv("STORYALIGN_SCORERS", str(tmp_path / "own.yaml"))
+        code, _, err = call("head-to-head", "judge:mine", "null:shortest", data, "--json", "d.json")
+    assert code == 0, err
+    [duel] = json.loads((tmp_path / "d.json").read_text())["duels"]
+    assert (duel["n"], duel["n_left_out"], duel["n_win"]) == (3, 1, 3)
+    assert len(server.requests) == 3 * 2 + 2 * 3  # both rotations; the unread ones three times
 
 
 def test_mistakes_are_one_line(call, data, rewards):
