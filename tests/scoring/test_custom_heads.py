@@ -13,6 +13,7 @@ from storyalign.models.chat import render
 from storyalign.models.loading import load_reward_model
 from storyalign.scoring.doctor import examine_reward_model
 from storyalign.scoring.findings import exit_code
+from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_models import RewardModelScorer
 from storyalign.scoring.reward_store import Request
 from tests.scoring.heads import internlm2_by_hand
@@ -25,7 +26,8 @@ PREMISE, STORIES = words(12, 1), [words(n, n) for n in (3, 40, 90, 17)]
 
 
 def rewards(folder, trust=True, dtype="fp32", **options):
-    scorer = RewardModelScorer(load_reward_model(folder, trust_remote_code=trust, dtype=dtype), **options)
+    loaded = load_reward_model(folder, trust_remote_code=trust, dtype=dtype)
+    scorer = RewardModelScorer(loaded, ScoringOptions(**options))
     rows = [r for batch in scorer.score(Request("g", i, PREMISE, s) for i, s in enumerate(STORIES)) for r in batch]
     return [r.reward for r in sorted(rows, key=lambda r: r.candidate)]
 

@@ -6,6 +6,7 @@ from storyalign.cli.main import app
 from storyalign.errors import EndpointError, RecipeError
 from storyalign.models.chat import TooLongError, render
 from storyalign.models.loading import load_tokenizer
+from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_models import load_scorer
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.served_models import TRIES, ServedModelScorer
@@ -29,8 +30,9 @@ def server(folder):
         yield running
 
 
-def scorer(server, folder, **options):
-    return ServedModelScorer(server.url, "org/tiny", load_tokenizer(folder), first_pause=0.001, **options)
+def scorer(server, folder, context=None, **options):
+    given = ScoringOptions(**options)
+    return ServedModelScorer(server.url, "org/tiny", load_tokenizer(folder), given, context=context, first_pause=0.001)
 
 
 def score(one, stories):

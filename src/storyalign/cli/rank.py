@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -75,20 +76,12 @@ def rank(
     system = resolve(model)
     if isinstance(system, JudgeSystem):
         raise RecipeError(f"{model}: rank takes a reward model; for a judge, use storyalign best-of-n")
-    revision = pinned(system, options.revision, options.trust_remote_code)
+    options = replace(options, revision=pinned(system, options.revision, options.trust_remote_code))
     typer.echo(f"loading {model}", err=True)
 
     from storyalign.scoring.reward_models import load_scorer
 
-    scorer = load_scorer(
-        system.model,
-        revision=revision,
-        dtype=options.dtype,
-        trust_remote_code=options.trust_remote_code,
-        max_length=options.max_length,
-        truncate=options.truncate,
-        batch_tokens=options.batch_tokens,
-    )
+    scorer = load_scorer(system.model, options)
     ranking = order(files, stories, scorer(premise, stories))
     if as_json:
         import orjson

@@ -17,6 +17,7 @@ from storyalign.models.loading import DType, RewardModel, load_reward_model
 from storyalign.models.packed import one_by_one
 from storyalign.models.text_pairs import pair_frame
 from storyalign.scoring.findings import Finding
+from storyalign.scoring.options import ScoringOptions
 from storyalign.scoring.reward_heads import reward_of, reward_token
 from storyalign.scoring.reward_models import RewardModelScorer
 from storyalign.scoring.reward_store import Request
@@ -246,7 +247,7 @@ def _context(loaded: RewardModel, limit: int | None, instances: Sequence[Instanc
 def _trial(loaded: RewardModel, limit: int | None, instances: Sequence[Instance]) -> Iterator[Finding]:
     """Score a few stories in different company."""
     requests = _few(instances)
-    scorer = RewardModelScorer(loaded, max_length=limit, truncate="head", batch_tokens=1)
+    scorer = RewardModelScorer(loaded, ScoringOptions(max_length=limit, truncate="head", batch_tokens=1))
     alone, problems = _rewards(scorer, requests)
     verdict = next(_spread(alone, problems))
     yield verdict
@@ -255,7 +256,7 @@ def _trial(loaded: RewardModel, limit: int | None, instances: Sequence[Instance]
     spread = max(alone) - min(alone)
     if not scorer.packed:
         yield Finding("note", "batches", "this architecture is scored one story at a time: exact, and slower")
-    together = RewardModelScorer(loaded, max_length=limit, truncate="head", batch_tokens=1_000_000)
+    together = RewardModelScorer(loaded, ScoringOptions(max_length=limit, truncate="head", batch_tokens=1_000_000))
     for company in (requests, requests[::-1], requests[1:]):
         others, _ = _rewards(together, company)
         gap = max(abs(a - alone[r.candidate]) for a, r in zip(others, company, strict=True))

@@ -18,6 +18,7 @@ from storyalign.records import Reward
 from storyalign.scoring.call_log import CallLog, LoggedCall
 from storyalign.scoring.questions import prompt_of, question, read_vote, reply_form
 from storyalign.scoring.reward_store import Request, row_signature
+from storyalign.scoring.run import Scorer
 from storyalign.scoring.voting import RATED, Mode, Order, flips, orders, rewards
 from storyalign.text import content_id, digest
 
@@ -72,8 +73,8 @@ class _Group:
 _Slot = tuple[_Group, Order]
 
 
-class JudgeScorer:
-    """Score stories with an LLM behind an endpoint.
+class JudgeScorer(Scorer):
+    """Score stories with an LLM behind an endpoint, which alone knows its limit; what it refuses is unscored.
 
     Args:
         name: what the user called the judge.
@@ -112,9 +113,6 @@ class JudgeScorer:
         self._settings = digest(endpoint.settings_digest(), mode, prompt.digest)
         self.digest = digest(self._settings, _VOTES, __version__)
         self._asked = self._re_asked = self._reused = self._failed = self._unparsed = 0
-
-    def refuse_too_long(self, requests: Sequence[Request]) -> None:
-        """Refuse nothing: the endpoint alone knows its limit, and what it refuses is unscored with its reason."""
 
     def estimate(self, requests: Iterable[Request]) -> Estimate:
         """Estimate what judging these candidates takes; calls whose reply the log holds are left out if it is read."""

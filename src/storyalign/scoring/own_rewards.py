@@ -14,7 +14,7 @@ from storyalign.corpus.table_files import read_table
 from storyalign.errors import DataError, RecipeError
 from storyalign.records import Reward
 from storyalign.scoring.reward_store import Counts, Request, RewardStore, open_store, row_signature
-from storyalign.scoring.run import score_instances
+from storyalign.scoring.run import Scorer, score_instances
 from storyalign.text import digest
 
 ByStory = Mapping[tuple[str, int], float | None]
@@ -110,7 +110,7 @@ def read_own_rewards(path: str | Path) -> ByStory | Groups | Sequence[float]:
     return by_story or groups
 
 
-class _OwnRewards:
+class _OwnRewards(Scorer):
     """A scorer that looks rewards up."""
 
     sees_rivals = False
@@ -120,9 +120,6 @@ class _OwnRewards:
         self.signature: dict[str, Any] = {"kind": "reward_model", "model": name, "imported": True, **settings}
         values = sorted((key[0], key[1], str(value)) for key, value in rewards.items())
         self.digest = digest(orjson.dumps([self.signature, values], option=orjson.OPT_SORT_KEYS).decode())
-
-    def refuse_too_long(self, requests: Sequence[Request]) -> None:
-        """Refuse nothing: nothing is read."""
 
     def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
         """Yield one row per story."""
@@ -136,10 +133,6 @@ class _OwnRewards:
             else:
                 row = Reward(one.id, one.candidate, float(value), 0, False, "scored", signature)
             yield [row]
-
-    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Return nothing: the rewards are all there is."""
-        return {}
 
 
 def _by_story(rewards: Sequence[Any], data: EvaluationSet) -> dict[tuple[str, int], float | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import torch
 
 from storyalign._version import __version__
 from storyalign.errors import ModelError, RecipeError
-from storyalign.models.chat import Keep, render_many, template_digest
+from storyalign.models.chat import render_many, template_digest
 from storyalign.models.fingerprint import folder_digest
-from storyalign.models.loading import DType, RewardModel, load_reward_model
+from storyalign.models.loading import RewardModel, load_reward_model
 from storyalign.models.mean_pooling import pooled_rewards
 from storyalign.models.packed import enable, one_by_one, packed_rewards
 from storyalign.records import Reward
 from storyalign.scoring.conversations import Conversations, Outcome, Prepared
 from storyalign.scoring.learned_from import learned_from
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 from storyalign.scoring.reward_heads import reward_of, reward_token
 from storyalign.scoring.reward_store import Request
+from storyalign.scoring.run import Scorer
 from storyalign.text import digest
 
 CPU_BATCH_TOKENS = 2048
@@ -29,14 +32,12 @@ CPU_BATCH_TOKENS = 2048
 GPU_BATCH_TOKENS = 32768
 
 
-class RewardModelScorer:
+class RewardModelScorer(Scorer):
     """Score stories with one reward model.
 
     Args:
         loaded: the model.
-        max_length: the most tokens a conversation may have; the model's own limit by default.
-        truncate: the part of an over-long story to keep; None refuses over-long stories.
-        batch_tokens: tokens of one forward pass. Rewards do not depend on it.
+        options: its ``max_length``, ``truncate`` and ``batch_tokens``.
 
     Raises:
         RecipeError: ``max_length`` is more than the model was made for.
@@ -44,14 +45,8 @@ class RewardModelScorer:
 
     sees_rivals = False
 
-    def __init__(
-        self,
-        loaded: RewardModel,
-        *,
-        max_length: int | None = None,
-        truncate: Keep | None = None,
-        batch_tokens: int | None = None,
-    ) -> None:
+    def __init__(self, loaded: RewardModel, options: ScoringOptions = DEFAULTS) -> None:
+        max_length, truncate = options.max_length, options.truncate
         if max_length is not None and loaded.max_length is not None and max_length > loaded.max_length:
             raise RecipeError(
                 f"{loaded.name}: --max-length {max_length} is beyond the model's {loaded.max_length} tokens"
@@ -59,7 +54,8 @@ class RewardModelScorer:
         self.loaded, self.name = loaded, loaded.name
         self.max_length = max_length or loaded.max_length
         self.packed = enable(loaded.model, all_states=loaded.pooled)
-        self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if self._device.type == "cpu" else GPU_BATCH_TOKENS)
+        default = CPU_BATCH_TOKENS if self._device.type == "cpu" else GPU_BATCH_TOKENS
+        self.batch_tokens = options.batch_tokens or default
         suffix = reward_token(loaded.model.config)
         self._conversations = Conversations(loaded.tokenizer, self.max_length, truncate, suffix)
         self.signature: dict[str, Any] = {
@@ -107,11 +103,7 @@ class RewardModelScorer:
         return [n if self.max_length is None else min(n, self.max_length) for n in lengths]
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
-        """Name the stories that do not fit, before any work is done.
-
-        Raises:
-            TooLongError: there are some, and cutting was not asked for.
-        """
+        """Raise ``TooLongError`` for stories that do not fit, unless they may be cut."""
         self._conversations.refuse_too_long(requests)
 
     def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
@@ -123,10 +115,6 @@ class RewardModelScorer:
         """
         budget = self.batch_tokens if self.packed else 1
         yield from self._conversations.score(requests, self._forward, budget, self.digest)
-
-    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Return nothing: a reward model has no figures beside its rewards."""
-        return {}
 
     @property
     def _device(self) -> torch.device:
@@ -156,18 +144,22 @@ class RewardModelScorer:
 
 
 def load_scorer(
-    model: str | Path,
-    *,
-    revision: str | None = None,
-    dtype: DType = "fp32",
-    trust_remote_code: bool = False,
-    device: str | None = None,
-    max_length: int | None = None,
-    truncate: Keep | None = None,
-    batch_tokens: int | None = None,
+    model: str | Path, options: ScoringOptions = DEFAULTS, *, device: str | None = None, **changes: Any
 ) -> RewardModelScorer:
-    """Load a reward model as a scorer; see ``load_reward_model`` and ``RewardModelScorer`` for arguments and errors."""
+    """Load a reward model as a scorer; see ``load_reward_model`` and ``RewardModelScorer`` for errors.
+
+    Args:
+        model: a local folder, an adapter folder or a Hub id.
+        options: how to score.
+        device: where the model is put; the accelerator where there is one.
+        **changes: fields of ``ScoringOptions`` by name, such as ``dtype="bf16"``.
+    """
+    options = replace(options, **changes)
     loaded = load_reward_model(
-        model, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, device=device
+        model,
+        revision=options.revision,
+        dtype=options.dtype,
+        trust_remote_code=options.trust_remote_code,
+        device=device,
     )
-    return RewardModelScorer(loaded, max_length=max_length, truncate=truncate, batch_tokens=batch_tokens)
+    return RewardModelScorer(loaded, options)

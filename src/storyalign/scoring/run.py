@@ -23,13 +23,20 @@ class Scorer(Protocol):
     """Whether the reward of a story depends on the other stories of its group."""
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
-        """Raise an error that names the stories which cannot be scored."""
+        """Raise ``TooLongError`` for stories that cannot be scored, before any work is done; by default none is."""
+        return
 
     def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
-        """Return rewards in batches, in any order."""
+        """Yield the rewards of a stream of requests of any length, in batches and in any order.
+
+        Raises:
+            StoryAlignError: the scorer cannot go on, or a story is too long.
+        """
+        ...
 
     def report(self, requests: Iterable[Request]) -> dict[str, Any]:
         """Return figures of the finished run that belong beside the rewards; most scorers have none."""
+        return {}
 
 
 Progress = Callable[[list[Reward], int], None]

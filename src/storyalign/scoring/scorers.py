@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,7 @@ from storyalign.scoring.systems import JudgeSystem, RewardSystem, pinned, resolv
 
 if TYPE_CHECKING:
     from storyalign.scoring.judges import JudgeScorer
-    from storyalign.scoring.reward_models import RewardModelScorer
-    from storyalign.scoring.served_models import ServedModelScorer
-    from storyalign.scoring.writing_quality import WritingQualityScorer
+    from storyalign.scoring.run import Scorer
 
 
 def open_scorer(
@@ -24,7 +23,7 @@ def open_scorer(
     *,
     device: str | None = None,
     fresh: bool = False,
-) -> RewardModelScorer | ServedModelScorer | WritingQualityScorer | JudgeScorer:
+) -> Scorer:
     """Make a scorer of whatever MODEL names.
 
     Args:
@@ -54,16 +53,8 @@ def open_scorer(
         return open_served_model(system, options)
     from storyalign.scoring.reward_models import load_scorer
 
-    return load_scorer(
-        system.model,
-        revision=pinned(system, options.revision, options.trust_remote_code),
-        dtype=options.dtype,
-        trust_remote_code=options.trust_remote_code,
-        device=device,
-        max_length=options.max_length,
-        truncate=options.truncate,
-        batch_tokens=options.batch_tokens,
-    )
+    options = replace(options, revision=pinned(system, options.revision, options.trust_remote_code))
+    return load_scorer(system.model, options, device=device)
 
 
 def terms_of(model: str, system: RewardSystem | JudgeSystem) -> Terms:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -16,12 +17,13 @@ from transformers import PreTrainedTokenizerBase
 
 from storyalign._version import __version__
 from storyalign.errors import EndpointError, RecipeError
-from storyalign.models.chat import Keep, template_digest
+from storyalign.models.chat import template_digest
 from storyalign.models.loading import load_tokenizer
 from storyalign.records import Reward
 from storyalign.scoring.conversations import Conversations, Outcome, Prepared
-from storyalign.scoring.options import ScoringOptions
+from storyalign.scoring.options import DEFAULTS, ScoringOptions
 from storyalign.scoring.reward_store import Request
+from storyalign.scoring.run import Scorer
 from storyalign.scoring.systems import RewardSystem
 from storyalign.text import digest
 
@@ -36,17 +38,16 @@ _REFUSED = (400, 413, 422)
 """The server does not take these tokens; asking again would change nothing."""
 
 
-class ServedModelScorer:
+class ServedModelScorer(Scorer):
     """Score stories with a reward model that a vLLM server serves.
 
     Args:
         url: the server's root, for instance ``http://localhost:8000``.
         model: the name that the server gives the model.
         tokenizer: the model's.
-        revision: of the model, as the user named it.
+        options: its ``revision``, ``max_length`` (by default the smaller one of context and server's limit) and
+            ``truncate``.
         context: tokens that the model was made for, where known.
-        max_length: the most tokens a conversation may have; by default the smaller one of context and server's limit.
-        truncate: the part of an over-long story to keep; None refuses over-long stories.
         first_pause: seconds before the second try of a request; doubles each time.
 
     Raises:
@@ -61,13 +62,12 @@ class ServedModelScorer:
         url: str,
         model: str,
         tokenizer: PreTrainedTokenizerBase,
+        options: ScoringOptions = DEFAULTS,
         *,
-        revision: str | None = None,
         context: int | None = None,
-        max_length: int | None = None,
-        truncate: Keep | None = None,
         first_pause: float = 1.0,
     ):
+        max_length, truncate = options.max_length, options.truncate
         self.name, self._url, self._first_pause = model, url.rstrip("/"), first_pause
         self._client = httpx.Client(timeout=TIMEOUT)
         limits = [limit for limit in (context, self._served_length()) if limit]
@@ -79,7 +79,7 @@ class ServedModelScorer:
         self.signature: dict[str, Any] = {
             "kind": "reward_model",
             "model": model,
-            "revision": revision,
+            "revision": options.revision,
             "template": template_digest(tokenizer),
             "dtype": "of the server",
             "max_length": self.max_length,
@@ -89,11 +89,7 @@ class ServedModelScorer:
         self.digest = digest(orjson.dumps(self.signature, option=orjson.OPT_SORT_KEYS).decode())
 
     def refuse_too_long(self, requests: Sequence[Request]) -> None:
-        """Name the stories that do not fit, before any work is done.
-
-        Raises:
-            TooLongError: there are some, and cutting was not asked for.
-        """
+        """Raise ``TooLongError`` for stories that do not fit, unless they may be cut."""
         self._conversations.refuse_too_long(requests)
 
     def score(self, requests: Iterable[Request]) -> Iterator[list[Reward]]:
@@ -104,10 +100,6 @@ class ServedModelScorer:
             EndpointError: the server stopped answering, or gives something that is no reward.
         """
         yield from self._conversations.score(requests, self._forward, REQUEST_TOKENS, self.digest)
-
-    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Return nothing: a reward model has no figures beside its rewards."""
-        return {}
 
     def _served_length(self) -> int | None:
         """Make sure that the server serves this model; give its limit where it says so."""
@@ -181,17 +173,9 @@ def open_served_model(system: RewardSystem, options: ScoringOptions) -> ServedMo
         ModelError: the tokenizer cannot be loaded.
     """
     assert system.url is not None
-    revision = options.revision or system.revision
-    tokenizer = load_tokenizer(system.model, revision=revision)
-    return ServedModelScorer(
-        system.url,
-        system.model,
-        tokenizer,
-        revision=revision,
-        context=system.context,
-        max_length=options.max_length,
-        truncate=options.truncate,
-    )
+    options = replace(options, revision=options.revision or system.revision)
+    tokenizer = load_tokenizer(system.model, revision=options.revision)
+    return ServedModelScorer(system.url, system.model, tokenizer, options, context=system.context)
 
 
 def _said(answer: httpx.Response) -> str:

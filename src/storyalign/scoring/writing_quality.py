@@ -24,6 +24,7 @@ from storyalign.models.fingerprint import folder_digest
 from storyalign.models.loading import DTYPES, DType
 from storyalign.records import Reward
 from storyalign.scoring.reward_store import Request, row_signature
+from storyalign.scoring.run import Scorer
 from storyalign.text import digest, same_text
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _SECOND = "None"
 _SCALE = 10.0
 
 
-class WritingQualityScorer:
+class WritingQualityScorer(Scorer):
     """Score stories with WQRM; see ``load_writing_quality``."""
 
     sees_rivals = False
@@ -79,10 +80,6 @@ class WritingQualityScorer:
             signature = row_signature(self.digest, request.prompt, request.story)
             tokens = sum(map(len, paragraphs))
             yield [Reward(request.id, request.candidate, reward, tokens, False, status, signature, detail)]  # type: ignore[arg-type]
-
-    def report(self, requests: Iterable[Request]) -> dict[str, Any]:
-        """Return nothing: there are no figures beside the rewards."""
-        return {}
 
     def _paragraphs(self, story: str) -> list[list[int]]:
         story = same_text(story)
