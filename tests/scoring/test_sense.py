@@ -31,7 +31,7 @@ def test_weak_versions_are_what_their_names_say() -> None:
         assert sorted(check.weak.split()) == sorted(check.draft.story.split()) and check.weak != check.draft.story
     for check in by_name["first half"]:
         assert check.draft.story.startswith(check.weak) and check.weak[-1] in '.!?"'
-        assert 0.35 < count_words(check.weak) / count_words(check.draft.story) <= 0.5
+        assert 0.3 < count_words(check.weak) / count_words(check.draft.story) <= 0.5
     for check in by_name["draft for another premise"]:
         assert check.weak in {d.story for d in drafts() if d.kind == check.draft.kind and d is not check.draft}
     for check in by_name["first paragraph repeated to 400 words"]:
