@@ -20,8 +20,8 @@ from storyalign.files import write_json, write_jsonl
 from storyalign.text import digest
 
 QUICK_INSTANCES = 12
-# The lower layers of the base model and little training: every step is taken, in a fraction of the time.
-QUICK_OPTIONS = ("--max_steps", "2", "--per_device_train_batch_size", "2", "--keep_layers", "2", "--freeze_layers", "1")
+# Two layers of the base model and few pairs: every step is taken, in a fraction of the time.
+QUICK_OPTIONS = ("--pooled_layers", "2", "--max_pairs", "20")
 
 _HELP = """
 Build the sample datasets, train a small reward model on them, and score it beside scorers that cannot read.
@@ -45,22 +45,20 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for model, rewards, results and report.")] = Path("runs/demo"),
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Two training steps on two layers, twelve instances: shows the way, not a result."
-        ),
+        typer.Option("--quick", help="Twenty pairs on two layers, twelve instances: shows the way, not a result."),
     ] = False,
 ) -> None:
     """Run the five steps; the help text stands in ``register``."""
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     if quick:
-        typer.echo("A quick run: the model stays all but untrained, and its figures mean nothing.")
+        typer.echo("A quick run: the model learns next to nothing, and its figures mean nothing.")
 
     _say(1, "build ./storyrmb and ./story_preferences from the embedded sample")
     build_key = _build_sample(out / "raw", quick)
     _say(2, 'load them back: load_dataset("storyrmb"), load_dataset("story_preferences")')
     _load_back()
-    _say(3, f"fine-tune: accelerate launch train.py --config recipes/demo.yaml --output_dir {out / 'model'}")
+    _say(3, f"train: accelerate launch train.py --config recipes/demo.yaml --output_dir {out / 'model'}")
     _train(out, quick, build_key)
     _say(4, "score every story")
     _score(out)
@@ -81,11 +79,12 @@ def _say(step: int, text: str) -> None:
 
 def _build_sample(raw: Path, quick: bool) -> str:
     from storyalign.hub.build.dataset_folder import build_story_preferences, build_storyrmb
+    from storyalign.preferences.coarse_edits import coarse_pairs
     from storyalign.preferences.sample import sample_instances, sample_pairs
 
     instances = sample_instances()[: QUICK_INSTANCES if quick else None]
     write_jsonl(raw / "storyrmb.jsonl", (item.to_row() for item in instances))
-    write_jsonl(raw / "story_preferences.jsonl", (pair.to_row() for pair in sample_pairs()))
+    write_jsonl(raw / "story_preferences.jsonl", (pair.to_row() for pair in (*sample_pairs(), *coarse_pairs())))
     built = []
     for name, build in (("storyrmb", build_storyrmb), ("story_preferences", build_story_preferences)):
         _require_sample(Path(name))
@@ -169,7 +168,7 @@ def _score(out: Path) -> None:
     from storyalign.scoring.options import ScoringOptions
 
     used = yaml.safe_load((out / "model" / "recipe.yaml").read_text(encoding="utf-8"))
-    # Training used bf16 where the processor has instructions for it; scoring is about twice as fast there too.
+    # Where the processor multiplies in bf16, scoring is about twice as fast.
     options = ScoringOptions(dtype="bf16" if used.get("bf16") else "fp32")
     score(str(out / "model"), "storyrmb", out / "rewards.jsonl", options=options)
 

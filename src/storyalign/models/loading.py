@@ -151,7 +151,7 @@ def label_reward(model: PreTrainedModel) -> None:
 def keep_head_in_fp32(model: torch.nn.Module) -> None:
     """Make a linear ``score`` head compute in float32, whatever the precision of the body."""
     head = getattr(model, "score", None)
-    if isinstance(head, torch.nn.Linear) and head.weight.dtype != torch.float32:
+    if isinstance(head, torch.nn.Linear) and any(weight.dtype != torch.float32 for weight in model.parameters()):
         head.float()
         head.register_forward_pre_hook(lambda layer, inputs: (inputs[0].to(layer.weight.dtype), *inputs[1:]))
 

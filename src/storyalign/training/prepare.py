@@ -57,7 +57,7 @@ def load_model(model: ModelRecipe, training: TrainingRecipe) -> RewardModel:
     loaded = load_reward_model(
         str(model.model_name_or_path),
         revision=None if model.model_revision == "main" else model.model_revision,
-        dtype=_DTYPES[model.dtype],  # type: ignore[arg-type]
+        dtype="bf16" if training.method == "pooled" and training.bf16 else _DTYPES[model.dtype],  # type: ignore[arg-type]
         trust_remote_code=training.trust_remote_code,
         attention=model.attn_implementation,
         device="cpu",
