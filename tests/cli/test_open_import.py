@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import itertools
 import json
@@ -19,6 +20,7 @@ import pytest
 import yaml
 from openpyxl import Workbook
 
+from storyalign.corpus.open_recipe import load_open_recipe
 from tests.support.command import environment, storyalign
 from tests.support.file_server import FileServer, serving
 
@@ -140,6 +142,31 @@ def test_from_the_web_to_two_folders(server: FileServer, tmp_path: Path) -> None
     assert changed.returncode == 2
     assert "the file has changed: SHA256 hash of downloaded file" in changed.stderr
     assert before == {p: p.read_bytes() for p in (tmp_path / "open/storyrmb_open").rglob("*.parquet")}
+
+
+def test_the_shipped_recipe_pins_all_files_but_those_of_hanna_and_litbench() -> None:
+    unpinned = {source.name for source in load_open_recipe(RECIPE) for file in source.files if file.sha256 is None}
+    assert unpinned == {"hanna", "litbench"}
+
+
+def test_a_file_that_differs_from_its_pin_is_refused_also_with_trust(server: FileServer, tmp_path: Path) -> None:
+    path = recipe(tmp_path, server, {"hanna": {"annotations.csv": hanna()}})
+    content = yaml.safe_load(path.read_text())
+    (file,) = content["sources"]["hanna"]["files"].values()
+    file["sha256"] = hashlib.sha256(hanna()).hexdigest()
+    path.write_text(yaml.safe_dump(content))
+    command = ("import", "open", "--recipe", path, "--out", tmp_path / "open", "--trust-new-files")
+    server.files["hanna/annotations.csv"] = hanna(1)
+    refused = storyalign(*command)
+    assert refused.returncode == 2
+    assert f"error: {server.url}/hanna/annotations.csv: the file has changed" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert [p.name for p in (tmp_path / "open").rglob("*") if p.is_file()] == []
+
+    server.files["hanna/annotations.csv"] = hanna()
+    done = storyalign(*command)
+    assert done.returncode == 0, done.stderr
+    assert len(read(tmp_path / "open/raw/instances.jsonl")) == 2
 
 
 def test_a_missing_file_and_a_wrong_layout_are_named(server: FileServer, tmp_path: Path) -> None:
