@@ -45,7 +45,7 @@ from storyalign.web.look import head, theme
 DESCRIPTION = "Rank stories the way readers would, explore story-preference data, and compare reward models."
 TITLE = "Which story would readers prefer?"
 LEAD = (
-    "Give one idea and a few stories written for it. A model that learned from readers' choices puts them in order "
+    "Give one idea and a few stories written for it. A model that learned from pairs of stories puts them in order "
     "and says how sure it is."
 )
 
