@@ -65,6 +65,10 @@ def test_trained_saved_loaded_without_the_kit_and_the_same_again(tmp_path: Path)
     assert alone.returncode == 0, alone.stderr
     assert json.loads(alone.stdout) == pytest.approx(ours, abs=1e-4)
 
+    half = load_scorer(tmp_path / "model", dtype="bf16").rank(rows[0]["prompt"], stories)
+    spread = max(ours) - min(ours)
+    assert half == pytest.approx(ours, abs=0.2 * spread) and half != ours
+
     first = {path.name: path.read_bytes() for path in (tmp_path / "model").rglob("*.safetensors")}
     again = train(tmp_path, pairs, "--pooled_layers", "1", "2", "--overwrite", "true")
     assert again.returncode == 0, again.stderr
@@ -108,7 +112,8 @@ def test_the_head_is_logistic_regression_on_standardised_differences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "same_premise", "said"), [(9, False, "found 9 of 9"), (12, True, "found 12 of 1"), (9, True, "of 1")]
+    ("count", "same_premise", "said"),
+    [(9, False, "found 9 of 9"), (12, True, "found 12 of 1"), (9, True, "found 9 of 1")],
 )
 def test_too_few_pairs_or_premises(tmp_path: Path, count: int, same_premise: bool, said: str) -> None:
     pairs = write_pairs(tmp_path / "pairs.jsonl", count)
@@ -116,7 +121,7 @@ def test_too_few_pairs_or_premises(tmp_path: Path, count: int, same_premise: boo
         write_jsonl(pairs, [{**line.row, "prompt": "One premise."} for line in list(read_jsonl(pairs))])
     done = train(tmp_path, pairs)
     assert done.returncode != 0
-    assert f"error: method pooled needs at least 10 pairs of 2 premises, {said}" in done.stderr or said in done.stderr
+    assert f"error: method pooled needs at least 10 pairs of 2 premises, {said}" in done.stderr
     assert not (tmp_path / "model").exists()
 
 

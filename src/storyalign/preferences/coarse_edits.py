@@ -11,15 +11,14 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from storyalign.corpus.sample import SampleStory
-from storyalign.preferences.sample import CORPUS, split_sample
+from storyalign.preferences.sample import CORPUS, pair_of, split_sample
 from storyalign.records import PreferencePair
-from storyalign.text import content_id, count_words
+from storyalign.text import count_words
 
 PREFIX = "coarse_"
 """Begins the name of each of these edits."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?”\"])\s+")
+SENTENCE_END = re.compile(r"(?<=[.!?”\"])\s+")
 _SWAPPED_SHARE = (0.05, 0.15, 0.3)
 _KEYWORDS = (20, 30, 60)
 _KINDS_PER_STORY = 5
@@ -37,11 +36,11 @@ def coarse_pairs(seed: int = 0) -> list[PreferencePair]:
         for step in range(_KINDS_PER_STORY):
             name = kinds[(place * _KINDS_PER_STORY + step) % len(kinds)]
             draw = random.Random(f"{CORPUS}/{seed}/coarse/{story.id}/{name}")
-            pairs.append(_pair(story, PREFIX + name, COARSE[name](story.premise, story.story, others, draw)))
+            pairs.append(pair_of(story, PREFIX + name, COARSE[name](story.premise, story.story, others, draw), "train"))
     return pairs
 
 
-def _shuffled(text: str, unit: Callable[[str], list[str]], draw: random.Random) -> str:
+def shuffled(text: str, unit: Callable[[str], list[str]], draw: random.Random) -> str:
     """Shuffle the words or sentences of a text; paragraphs keep their number of them."""
     paragraphs = [unit(paragraph) for paragraph in text.split("\n\n")]
     units = [one for paragraph in paragraphs for one in paragraph]
@@ -58,7 +57,8 @@ def _some_words_swapped(premise: str, story: str, others: Sequence[str], draw: r
     return " ".join(words)
 
 
-def _repeated(text: str, words: float) -> str:
+def repeated(text: str, words: int) -> str:
+    """Repeat a text, twice or more, to about so many words."""
     return "\n\n".join([text] * max(2, round(words / count_words(text))))
 
 
@@ -69,23 +69,23 @@ def _keywords(premise: str, story: str, others: Sequence[str], draw: random.Rand
 
 def _sentences(story: str, draw: random.Random) -> str:
     """Keep five sentences, from first to last."""
-    sentences = _SENTENCE_END.split(story)
+    sentences = SENTENCE_END.split(story)
     kept = sorted(draw.sample(range(len(sentences)), min(5, len(sentences))))
     return " ".join(sentences[place] for place in kept)
 
 
 def _half(premise: str, story: str, others: Sequence[str], draw: random.Random) -> str:
-    ends = [end.start() for end in _SENTENCE_END.finditer(story)]
+    ends = [end.start() for end in SENTENCE_END.finditer(story)]
     return story[: ends[len(ends) // 2]]
 
 
 COARSE: dict[str, Coarse] = {
-    "words_shuffled": lambda _, story, __, draw: _shuffled(story, str.split, draw),
-    "words_of_two_shuffled": lambda _, story, others, draw: _shuffled(f"{story}\n\n{others[0]}", str.split, draw),
+    "words_shuffled": lambda _, story, __, draw: shuffled(story, str.split, draw),
+    "words_of_two_shuffled": lambda _, story, others, draw: shuffled(f"{story}\n\n{others[0]}", str.split, draw),
     "some_words_swapped": _some_words_swapped,
-    "sentences_shuffled": lambda _, story, __, draw: _shuffled(story, _SENTENCE_END.split, draw),
-    "paragraph_repeated": lambda _, story, __, draw: _repeated(draw.choice(story.split("\n\n")), count_words(story)),
-    "paragraph_repeated_long": lambda _, story, __, draw: _repeated(
+    "sentences_shuffled": lambda _, story, __, draw: shuffled(story, SENTENCE_END.split, draw),
+    "paragraph_repeated": lambda _, story, __, draw: repeated(draw.choice(story.split("\n\n")), count_words(story)),
+    "paragraph_repeated_long": lambda _, story, __, draw: repeated(
         draw.choice(story.split("\n\n")), draw.choice((2, 3)) * count_words(story)
     ),
     "keywords": _keywords,
@@ -94,25 +94,8 @@ COARSE: dict[str, Coarse] = {
     "two_other_premises": lambda _, __, others, ___: "\n\n".join(others),
     "half": _half,
     "premise_copied": lambda premise, _, __, ___: premise,
-    "premise_repeated_long": lambda premise, story, _, draw: _repeated(
+    "premise_repeated_long": lambda premise, story, _, draw: repeated(
         premise, draw.choice((1, 2)) * count_words(story)
     ),
 }
 """Name -> edit."""
-
-
-def _pair(story: SampleStory, name: str, weak: str) -> PreferencePair:
-    return PreferencePair(
-        id=content_id("pair", story.premise, story.story, weak),
-        prompt=story.premise,
-        chosen=story.story,
-        rejected=weak,
-        construction="rewriting",
-        chosen_writer=story.writer,
-        rejected_writer=f"kit-edit:{name}",
-        corpus=CORPUS,
-        language=story.language,
-        license=story.license,
-        edit=name,
-        split="train",
-    )

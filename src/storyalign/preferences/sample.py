@@ -104,7 +104,10 @@ def sample_pairs(seed: int = 0) -> list[PreferencePair]:
     pairs = []
     for name, stories in (("train", split.train), ("validation", split.validation)):
         rng = random.Random(f"{CORPUS}/{seed}/{name}")
-        made = [_pair(story, edit, name) for story, edit in _swaps(stories, seed, rng) + _edited(stories, seed, rng)]
+        made = [
+            pair_of(story, edit.operator, edit.story, name)
+            for story, edit in _swaps(stories, seed, rng) + _edited(stories, seed, rng)
+        ]
         rng.shuffle(made)
         pairs += made
     return pairs
@@ -235,18 +238,19 @@ def _instance(story: SampleStory, dimension: str, source: str, rejected: Sequenc
     )
 
 
-def _pair(story: SampleStory, edit: Edit, split: str) -> PreferencePair:
+def pair_of(story: SampleStory, operator: str, rejected: str, split: str) -> PreferencePair:
+    """Return the pair of a sample story and what an operator made of it."""
     return PreferencePair(
-        id=content_id("pair", story.premise, story.story, edit.story),
+        id=content_id("pair", story.premise, story.story, rejected),
         prompt=story.premise,
         chosen=story.story,
-        rejected=edit.story,
+        rejected=rejected,
         construction="rewriting",
         chosen_writer=story.writer,
-        rejected_writer=f"kit-edit:{edit.operator}",
+        rejected_writer=f"kit-edit:{operator}",
         corpus=CORPUS,
         language=story.language,
         license=story.license,
-        edit=edit.operator,
+        edit=operator,
         split=split,
     )

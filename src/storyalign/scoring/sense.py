@@ -18,6 +18,7 @@ import numpy as np
 
 from storyalign.audit.null_scorers import NullScorer
 from storyalign.bootstrap import share_interval
+from storyalign.preferences.coarse_edits import SENTENCE_END, repeated, shuffled
 from storyalign.records import Reward
 from storyalign.scoring.reward_store import Request
 from storyalign.scoring.run import Scorer
@@ -28,7 +29,6 @@ EXPECTED = 0.9
 """Below this share a kind gets a warning: sense is no matter of taste."""
 
 KEYWORDS = 25
-_SENTENCE_END = re.compile(r"(?<=[.!?”\"])\s+")
 
 
 class Draft(NamedTuple):
@@ -170,22 +170,13 @@ def _right(draft: float | None, weak: float | None) -> float | None:
 
 
 def _shuffled(draft: Draft, texts: Sequence[str], unit: Callable[[str], list[str]] = str.split) -> str:
-    """Shuffle the words or sentences of some texts; paragraphs keep their number of them."""
-    paragraphs = [unit(paragraph) for text in texts for paragraph in text.split("\n\n")]
-    units = [one for paragraph in paragraphs for one in paragraph]
-    random.Random(digest("sense", draft.id)).shuffle(units)
-    rest = iter(units)
-    return "\n\n".join(" ".join(next(rest) for _ in paragraph) for paragraph in paragraphs)
+    return shuffled("\n\n".join(texts), unit, random.Random(digest("sense", draft.id)))
 
 
 def _other(draft: Draft, step: int = 1) -> Draft:
     """Return another draft of the same kind."""
     own = [other for other in drafts() if other.kind == draft.kind]
     return own[(own.index(draft) + step) % len(own)]
-
-
-def _repeated(text: str, words: int) -> str:
-    return "\n\n".join([text] * max(2, round(words / count_words(text))))
 
 
 def _keywords(draft: Draft) -> str:
@@ -195,7 +186,7 @@ def _keywords(draft: Draft) -> str:
 
 def _half(draft: Draft) -> str:
     half, kept = count_words(draft.story) / 2, ""
-    for end in _SENTENCE_END.finditer(draft.story):
+    for end in SENTENCE_END.finditer(draft.story):
         if count_words(draft.story[: end.start()]) > half:
             break
         kept = draft.story[: end.start()]
@@ -205,15 +196,15 @@ def _half(draft: Draft) -> str:
 WEAKNESSES: dict[str, Callable[[Draft], str]] = {
     "words shuffled": lambda d: _shuffled(d, [d.story]),
     "words of two drafts shuffled": lambda d: _shuffled(d, [d.story, _other(d).story]),
-    "sentences shuffled": lambda d: _shuffled(d, [d.story], _SENTENCE_END.split),
-    "first paragraph repeated": lambda d: _repeated(d.story.split("\n\n")[0], count_words(d.story)),
-    "first paragraph repeated to 400 words": lambda d: _repeated(d.story.split("\n\n")[0], 400),
+    "sentences shuffled": lambda d: _shuffled(d, [d.story], SENTENCE_END.split),
+    "first paragraph repeated": lambda d: repeated(d.story.split("\n\n")[0], count_words(d.story)),
+    "first paragraph repeated to 400 words": lambda d: repeated(d.story.split("\n\n")[0], 400),
     "keywords": _keywords,
     "summary in five sentences": lambda d: d.summary,
     "draft for another premise": lambda d: _other(d).story,
     "two drafts for other premises": lambda d: f"{_other(d).story}\n\n{_other(d, 2).story}",
     "first half": _half,
     "premise copied": lambda d: d.premise,
-    "premise copied to the draft's length": lambda d: _repeated(d.premise, count_words(d.story)),
+    "premise copied to the draft's length": lambda d: repeated(d.premise, count_words(d.story)),
 }
 """Name -> what makes the weak version of a draft."""

@@ -59,6 +59,9 @@ class Features:
             segments: the conversations.
             layers: the layers to read, counted from 1.
             tell: called with the segments done and all that were missing.
+
+        Raises:
+            DataError: the cache cannot be written.
         """
         device = next(base.model.parameters()).device
         with self._open() as (keys, rows):
@@ -70,11 +73,10 @@ class Features:
                 ids = [torch.tensor(segment.ids) for _, segment in batch]
                 with torch.inference_mode():
                     means = story_means(base.model, ids, [segment.span for _, segment in batch], layers)
-                with writing(self.folder):
-                    rows.write(means.float().cpu().numpy().tobytes())
-                    rows.flush()  # first: a key without its row must not be
-                    keys.write(b"".join(key for key, _ in batch))
-                    keys.flush()
+                rows.write(means.float().cpu().numpy().tobytes())
+                rows.flush()  # first: a key without its row must not be
+                keys.write(b"".join(key for key, _ in batch))
+                keys.flush()
                 done += len(batch)
                 tell(done, len(missing))
 
@@ -95,12 +97,10 @@ class Features:
         from filelock import FileLock
 
         size = 4 * self.shape[0] * self.shape[1]
-        with writing(self.folder):
+        with writing(self.folder):  # closing writes once more what a full disk refused
             self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder.with_name(f".{self.folder.name}.lock")):
-            with writing(self.folder):
-                keys, rows = self._keys.open("ab"), self._rows.open("ab")
-            with keys, rows:
+            lock = FileLock(self.folder.with_name(f".{self.folder.name}.lock"))
+            with lock, self._keys.open("ab") as keys, self._rows.open("ab") as rows:
                 whole = min(keys.tell() // _KEY_BYTES, rows.tell() // size)
                 keys.truncate(whole * _KEY_BYTES)
                 rows.truncate(whole * size)

@@ -18,6 +18,7 @@ from storyalign.bootstrap import share_interval
 from storyalign.errors import DataError, RecipeError
 from storyalign.models.chat import input_format
 from storyalign.models.loading import RewardModel
+from storyalign.models.packed import can_pack
 from storyalign.text import digest
 from storyalign.training.arguments import Recipe, TrainingRecipe
 from storyalign.training.features import Segment, open_features
@@ -26,7 +27,7 @@ from storyalign.training.mixture import PairDataset
 from storyalign.training.prepare import TrainingData, keep_lower
 
 LEAST_PAIRS = 10
-_ONE_TENTH = 10
+_PROGRESS_LINES = 10
 
 
 class PooledModel(NamedTuple):
@@ -115,7 +116,7 @@ def fit(
             "grid": grid,
             "stories": len(segments),
             "precision": base.dtype,
-            "packed": True,
+            "packed": can_pack(base.model),
             "device": str(device),
             "seconds": round(time.monotonic() - begun, 3),
         },
@@ -247,8 +248,8 @@ def _tenths(say: Callable[[object], None]) -> Callable[[int, int], None]:
     begun, shown = time.monotonic(), [0]
 
     def tell(done: int, of: int) -> None:
-        if done * _ONE_TENTH // of > shown[0]:
-            shown[0] = done * _ONE_TENTH // of
+        if done * _PROGRESS_LINES // of > shown[0]:
+            shown[0] = done * _PROGRESS_LINES // of
             rest = (time.monotonic() - begun) / done * (of - done)
             say(f"  {done:,} of {of:,} stories, {rest:.0f} s to go")
 
