@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 
 from tests.support.space_serving import free_port, wait_for
@@ -25,6 +26,9 @@ def test_app_serves_without_a_model(tmp_path):
         with urllib.request.urlopen(address, timeout=60) as response:
             page = response.read().decode()
         assert "STORYALIGN_MODEL is not set" in page and "mine.jsonl" in page
+        deadline = time.monotonic() + 60  # the page answers a moment before the app says that it is open
+        while "Ctrl-C ends the app" not in log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
     finally:
         os.killpg(server.pid, 2)
         server.wait(60)

@@ -22,6 +22,13 @@ HOSTILE = {
     "bytes": "\ufefftabs\tand\r\nnew lines \u2028 \u202e reversed \U0001f600 e\u0301 é 海",
 }
 
+READ = {
+    **HOSTILE,
+    "template": HOSTILE["template"].strip(),
+    "bytes": "tabs\tand\nnew lines \u2028 \u202e reversed \U0001f600 \u00e9 \u00e9 \u6d77",
+}
+"""What every scorer reads of them: line ends, ends of the text and Unicode form are one for all; the rest is untouched."""
+
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
@@ -36,7 +43,7 @@ def test_the_request_is_byte_faithful(judged, name):
     assert len(run.server.requests) == len(group.stories)
     for body in run.server.requests:
         text = prompt_of(body)
-        assert re.search(re.escape(f"]\n{HOSTILE[name]}\n[story ") + r"\d+ ends \w{8}\]", text)
+        assert re.search(re.escape(f"]\n{READ[name]}\n[story ") + r"\d+ ends \w{8}\]", text)
         assert "]\nA premise with {stories} in it.\n[premise ends " in text
 
 
