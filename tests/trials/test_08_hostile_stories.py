@@ -27,7 +27,7 @@ READ = {
     "template": HOSTILE["template"].strip(),
     "bytes": "tabs\tand\nnew lines \u2028 \u202e reversed \U0001f600 \u00e9 \u00e9 \u6d77",
 }
-"""What every scorer reads of them: line ends, ends of the text and Unicode form are one for all; the rest is untouched."""
+"""What every scorer reads of them: line ends, white space at the ends and Unicode form are made one."""
 
 
 @pytest.fixture(scope="module")
