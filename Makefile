@@ -44,15 +44,10 @@ test-full: $(STAMP)
 lint: $(STAMP)
 	$(ACTIVATE) ruff check . && ruff format --check . && mypy
 
-# With the peer that nothing else needs.
-PEERS = $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
-
 bench: $(STAMP)
-	$(PEERS)
 	$(ACTIVATE) python -m benchmarks
 
 bench-long: $(STAMP)
-	$(PEERS)
 	$(ACTIVATE) python -m benchmarks --long
 
 clean:
