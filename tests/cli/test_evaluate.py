@@ -11,7 +11,7 @@ import pytest
 
 from storyalign.accuracy import top1_report
 from storyalign.cli.data_options import DataChoice
-from storyalign.cli.main import run
+from storyalign.cli.main import status
 from storyalign.cli.scoring_runs import file_name
 from storyalign.scoring.options import ScoringOptions
 from tests.support.scored import instance, rewards_rows, right_in, write_rewards
@@ -26,11 +26,7 @@ def call(monkeypatch, capsys, tmp_path):
 
     def do(*arguments):
         monkeypatch.setattr(sys, "argv", ["storyalign", *map(str, arguments)])
-        try:
-            run()
-            code = 0
-        except SystemExit as stopped:
-            code = stopped.code or 0
+        code = status()
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

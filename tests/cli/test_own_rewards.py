@@ -6,7 +6,7 @@ import sys
 import numpy
 import pytest
 
-from storyalign.cli.main import run
+from storyalign.cli.main import status
 from storyalign.errors import DataError, RecipeError
 from storyalign.scoring.own_rewards import write_own_rewards
 from tests.support.scored import instance
@@ -24,11 +24,7 @@ def call(monkeypatch, capsys, tmp_path):
 
     def do(*arguments):
         monkeypatch.setattr(sys, "argv", ["storyalign", *arguments])
-        code = 0
-        try:
-            run()
-        except SystemExit as stopped:
-            code = stopped.code or 0
+        code = status()
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import io
 import os
 import sys
+import traceback
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -77,26 +80,44 @@ keep_example_lines(app)
 
 
 def run() -> None:
-    """Entry point: exit code 0 when done, 2 for an error that the user can mend, 130 after Ctrl-C."""
+    """End the process with 0 when done, 2 for an error that the user can mend, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets its table
+    code = status()
+    # Arrow's threads may still hold a file that Python opened; one that asks for the interpreter while it is torn down
+    # aborts the process (apache/arrow#45214, #50482). So the process ends without that step.
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads any more, as after `| head`
+            stream.flush()
+    os._exit(code)
+
+
+def status() -> int:
+    """Run the command line and return its exit code."""
     try:
         app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
     except StoryAlignError as error:
         if os.environ.get("STORYALIGN_DEBUG"):
-            raise
+            traceback.print_exc()
         print(f"error: {_one_line(str(error))}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except OSError as error:  # the machine refuses: no space, no right, a name too long
         if os.environ.get("STORYALIGN_DEBUG"):
-            raise
+            traceback.print_exc()
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         print(f"error: {_one_line(what)}", file=sys.stderr)
-        sys.exit(StoryAlignError.exit_code)
+        return StoryAlignError.exit_code
     except KeyboardInterrupt:
         print("stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
-        sys.exit(130)
+        return 130
+    except Exception:  # a defect of the kit: Python's own report
+        traceback.print_exc()
+        return 1
+    return 0
 
 
 def _one_line(message: str) -> str:
